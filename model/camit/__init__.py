@@ -1,0 +1,1 @@
+"""Interactive machine translation that corrects and memorises (CAMIT)."""

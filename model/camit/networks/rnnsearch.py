@@ -1,0 +1,115 @@
+"""RNNSearch (Bahdanau et al. 2015), the paper's main baseline: a bi-directional GRU encoder, additive attention, GRU decoders.
+
+The decoder follows the usual two-cell form: the first GRU reads the last word and asks attention, the second reads the
+context vector c; s joins state, context and word in the readout that the output layer sees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from camit.networks.base import Decoder, Encoded, Features, Network, NetworkConfig, State
+from camit.text import BOS, EOS, PAD
+
+
+@dataclass(frozen=True)
+class RNNState(State):
+    hidden: Tensor  # [rows, ff]
+    annotations: Tensor  # [sentences, source, 2 ff]
+    keys: Tensor  # [sentences, source, ff]
+    bias: Tensor  # [sentences, source]
+    sentence: Tensor  # [rows]
+
+    def select(self, rows: Tensor) -> RNNState:
+        return RNNState(self.hidden[rows], self.annotations, self.keys, self.bias, self.sentence[rows])
+
+
+class RNNDecoder(Decoder):
+    def __init__(
+        self, config: NetworkConfig, embedding: nn.Embedding, first_piece: int, last_piece: int
+    ) -> None:
+        super().__init__()
+        self.first_piece, self.last_piece = first_piece, last_piece
+        d, h = config.d, config.ff
+        self._embedding = [embedding]  # shared with the other decoder; owned by the network
+        self.initial = nn.Linear(2 * h, h)
+        self.read_word = nn.GRUCell(d, h)
+        self.read_source = nn.GRUCell(2 * h, h)
+        self.key, self.query, self.energy = (
+            nn.Linear(2 * h, h),
+            nn.Linear(h, h, bias=False),
+            nn.Linear(h, 1, bias=False),
+        )
+        self.readout = nn.Linear(d + 3 * h, d)
+        self.output = nn.Linear(d, config.target_size)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def start(self, encoded: Encoded) -> RNNState:
+        weights = encoded.real.to(encoded.annotations.dtype).unsqueeze(2)
+        mean = (encoded.annotations * weights).sum(1) / weights.sum(1)
+        bias = torch.zeros_like(weights[:, :, 0]).masked_fill(~encoded.real, float("-inf"))
+        sentences = torch.arange(mean.shape[0], device=mean.device)
+        return RNNState(
+            torch.tanh(self.initial(mean)),
+            encoded.annotations,
+            self.key(encoded.annotations),
+            bias,
+            sentences,
+        )
+
+    def advance(self, state: State, tokens: Tensor) -> tuple[RNNState, Features]:
+        assert isinstance(state, RNNState)
+        words = F.embedding(tokens, self._embedding[0].weight)  # [rows, n, d]
+        annotations, keys, bias = (x[state.sentence] for x in (state.annotations, state.keys, state.bias))
+        hidden, states, contexts, attentions = state.hidden, [], [], []
+        for word in words.unbind(1):
+            asked = self.read_word(word, hidden)
+            energy = self.energy(torch.tanh(keys + self.query(asked).unsqueeze(1))).squeeze(2) + bias
+            attention = torch.softmax(energy, dim=1)  # [rows, source]
+            context = torch.bmm(attention.unsqueeze(1), annotations).squeeze(1)  # [rows, 2 ff]
+            hidden = self.read_source(context, asked)
+            states.append(hidden)
+            contexts.append(context)
+            attentions.append(attention)
+        context = torch.stack(contexts, 1)
+        s = torch.tanh(self.readout(torch.cat((words, torch.stack(states, 1), context), dim=2)))
+        new = RNNState(hidden, state.annotations, state.keys, state.bias, state.sentence)
+        return new, Features(self.dropout(s), context, torch.stack(attentions, 1))
+
+    def logits(self, s: Tensor) -> Tensor:
+        result: Tensor = self.output(s)
+        return result
+
+
+class RNNSearch(Network):
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.source_embedding = nn.Embedding(config.source_size, config.d, padding_idx=PAD)
+        self.target_embedding = nn.Embedding(config.target_size, config.d)
+        self.encoder = nn.GRU(config.d, config.ff, batch_first=True, bidirectional=True)
+        self.dropout = nn.Dropout(config.dropout)
+        self.forward_decoder = RNNDecoder(config, self.target_embedding, BOS, EOS)
+        self.backward_decoder = RNNDecoder(config, self.target_embedding, EOS, BOS)
+        for name, parameter in self.named_parameters():
+            if "weight_hh" in name:  # recurrent weights per gate
+                for gate in parameter.data.chunk(3):
+                    nn.init.orthogonal_(gate)
+            elif parameter.dim() > 1:
+                nn.init.normal_(parameter, std=0.01 if "embedding" not in name else 0.1)
+
+    def encode(self, source: Tensor) -> Encoded:
+        real = source != PAD
+        words = self.dropout(self.source_embedding(source))
+        # Packing keeps padding out of the backward GRU, so a sentence reads the same in any batch.
+        packed = nn.utils.rnn.pack_padded_sequence(
+            words, real.sum(1).cpu(), batch_first=True, enforce_sorted=False
+        )
+        annotations, _ = nn.utils.rnn.pad_packed_sequence(
+            self.encoder(packed)[0], batch_first=True, total_length=source.shape[1]
+        )
+        return Encoded(annotations, real)

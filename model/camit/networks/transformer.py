@@ -1,0 +1,220 @@
+"""A pre-norm Transformer with one encoder and two decoders (Vaswani et al. 2017, as the paper uses it).
+
+The decoders keep key/value caches, so a step costs one position and a forced prefix one pass. Rows of one sentence share
+its cross-attention keys: nothing of the source is copied per hypothesis while a beam is reordered.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from camit.networks.base import Decoder, Encoded, Features, Network, NetworkConfig, State
+from camit.text import BOS, EOS, PAD
+
+
+def positions(start: int, stop: int, d: int, like: Tensor) -> Tensor:
+    """Sinusoidal positions: sin on even, cos on odd dimensions, base 10,000. [stop - start, d]"""
+    rate = torch.exp(torch.arange(0, d, 2, device=like.device) * (-math.log(10_000.0) / d))
+    angle = torch.arange(start, stop, device=like.device).unsqueeze(1) * rate
+    return torch.stack((angle.sin(), angle.cos()), dim=2).flatten(1).to(like.dtype)
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, d: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(d, 3 * d)
+        self.out = nn.Linear(d, d)
+
+    def split(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, each [rows, heads, n, d / heads]."""
+        rows, n, d = x.shape
+        q, k, v = self.qkv(x).view(rows, n, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        return q, k, v
+
+    def merge(self, x: Tensor) -> Tensor:
+        rows, heads, n, size = x.shape
+        return self.out(x.transpose(1, 2).reshape(rows, n, heads * size))
+
+
+class CrossAttention(nn.Module):
+    def __init__(self, d: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.q = nn.Linear(d, d)
+        self.kv = nn.Linear(d, 2 * d)
+        self.out = nn.Linear(d, d)
+
+    def keys_values(self, annotations: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the source, [sentences, heads, source, d / heads] each."""
+        sentences, length, d = annotations.shape
+        k, v = (
+            self.kv(annotations)
+            .view(sentences, length, 2, self.heads, d // self.heads)
+            .permute(2, 0, 3, 1, 4)
+        )
+        return k, v
+
+    def forward(self, x: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Read-out [rows, n, d] and attention [rows, n, source] (mean over heads).
+
+        `k` and `v` have one entry per sentence; rows come in equal runs per sentence, or one entry per row.
+        """
+        rows, n, d = x.shape
+        sentences, heads, _, size = k.shape
+        per = rows // sentences
+        # [sentences, heads, per * n, size]: the hypotheses of one sentence are one matrix product
+        q = self.q(x).view(sentences, per * n, heads, size).transpose(1, 2)
+        scores = torch.matmul(q, k.transpose(2, 3)) * (1.0 / math.sqrt(size))
+        if bias is not None:
+            scores = scores + bias  # [sentences, 1, 1, source]
+        weights = torch.softmax(scores, dim=-1)
+        read = torch.matmul(weights, v).transpose(1, 2).reshape(rows, n, d)
+        return self.out(read), weights.mean(dim=1).view(rows, n, -1)
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        d = config.d
+        self.norm1, self.attention = nn.LayerNorm(d), SelfAttention(d, config.heads)
+        self.norm2, self.ff1, self.ff2 = nn.LayerNorm(d), nn.Linear(d, config.ff), nn.Linear(config.ff, d)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        q, k, v = self.attention.split(self.norm1(x))
+        x = x + self.dropout(self.attention.merge(F.scaled_dot_product_attention(q, k, v, attn_mask=mask)))
+        return x + self.dropout(self.ff2(F.relu(self.ff1(self.norm2(x)))))
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        d = config.d
+        self.norm1, self.attention = nn.LayerNorm(d), SelfAttention(d, config.heads)
+        self.norm2, self.cross = nn.LayerNorm(d), CrossAttention(d, config.heads)
+        self.norm3, self.ff1, self.ff2 = nn.LayerNorm(d), nn.Linear(d, config.ff), nn.Linear(config.ff, d)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self, x: Tensor, past: tuple[Tensor, Tensor] | None, source: tuple[Tensor, Tensor, Tensor | None]
+    ) -> tuple[Tensor, tuple[Tensor, Tensor], Tensor, Tensor]:
+        """New x, self-attention cache, c and attention of this layer."""
+        q, k, v = self.attention.split(self.norm1(x))
+        n = x.shape[1]
+        if past is not None:
+            k, v = torch.cat((past[0], k), dim=2), torch.cat((past[1], v), dim=2)
+        if n == 1:
+            read = F.scaled_dot_product_attention(q, k, v)
+        elif past is None:
+            read = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:  # several new positions behind a cache: position i sees the cache and new positions up to i
+            known = k.shape[2]
+            mask = torch.ones(n, known, dtype=torch.bool, device=x.device).tril(known - n)
+            read = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        x = x + self.dropout(self.attention.merge(read))
+        c, attention = self.cross(self.norm2(x), *source)
+        x = x + self.dropout(c)
+        x = x + self.dropout(self.ff2(F.relu(self.ff1(self.norm3(x)))))
+        return x, (k, v), c, attention
+
+
+@dataclass(frozen=True)
+class TransformerState(State):
+    past: tuple[tuple[Tensor, Tensor], ...] | None  # per layer: keys, values [rows, heads, length, d / heads]
+    source: tuple[tuple[Tensor, Tensor], ...]  # per layer: keys, values [sentences, heads, source, d / heads]
+    bias: Tensor | None  # [sentences, 1, 1, source]; None when no source position is padding
+    sentence: Tensor  # [rows] which entry of `source` a row reads
+    length: int
+
+    def select(self, rows: Tensor) -> TransformerState:
+        past = self.past and tuple((k.index_select(0, rows), v.index_select(0, rows)) for k, v in self.past)
+        return TransformerState(past, self.source, self.bias, self.sentence[rows], self.length)
+
+    def cross(self) -> list[tuple[Tensor, Tensor, Tensor | None]]:
+        """Per layer what cross-attention reads, in a layout that fits the rows."""
+        sentences = self.source[0][0].shape[0]
+        rows = self.sentence.shape[0]
+        if sentences == 1 or (
+            rows % sentences == 0
+            and torch.equal(
+                self.sentence,
+                torch.arange(sentences, device=self.sentence.device).repeat_interleave(rows // sentences),
+            )
+        ):
+            return [(k, v, self.bias) for k, v in self.source]
+        bias = None if self.bias is None else self.bias[self.sentence]
+        return [(k[self.sentence], v[self.sentence], bias) for k, v in self.source]
+
+
+class TransformerDecoder(Decoder):
+    def __init__(
+        self, config: NetworkConfig, embedding: nn.Embedding, first_piece: int, last_piece: int
+    ) -> None:
+        super().__init__()
+        self.first_piece, self.last_piece = first_piece, last_piece
+        self.d = config.d
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.norm = nn.LayerNorm(config.d)
+        self.dropout = nn.Dropout(config.dropout)
+        # Shared with the other decoder and with the output layer; owned by the network.
+        self._embedding = [embedding]
+
+    def start(self, encoded: Encoded) -> TransformerState:
+        keys_values = tuple(layer.cross.keys_values(encoded.annotations) for layer in self.layers)  # type: ignore[union-attr,operator]
+        bias = None
+        if not bool(encoded.real.all()):
+            bias = torch.zeros_like(encoded.real, dtype=encoded.annotations.dtype)
+            bias = bias.masked_fill(~encoded.real, float("-inf"))[:, None, None, :]
+        sentences = torch.arange(encoded.real.shape[0], device=encoded.real.device)
+        return TransformerState(None, keys_values, bias, sentences, 0)
+
+    def advance(self, state: State, tokens: Tensor) -> tuple[TransformerState, Features]:
+        assert isinstance(state, TransformerState)
+        weight = self._embedding[0].weight
+        stop = state.length + tokens.shape[1]
+        x = F.embedding(tokens, weight) * math.sqrt(self.d) + positions(state.length, stop, self.d, weight)
+        x = self.dropout(x)
+        past = []
+        for index, (layer, source) in enumerate(zip(self.layers, state.cross(), strict=True)):
+            x, cache, c, attention = layer(x, state.past[index] if state.past else None, source)
+            past.append(cache)
+        new = TransformerState(tuple(past), state.source, state.bias, state.sentence, stop)
+        return new, Features(self.norm(x), c, attention)
+
+    def logits(self, s: Tensor) -> Tensor:
+        return F.linear(s, self._embedding[0].weight)
+
+
+class Transformer(Network):
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.source_embedding = nn.Embedding(config.source_size, config.d)
+        self.target_embedding = nn.Embedding(config.target_size, config.d)
+        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.norm = nn.LayerNorm(config.d)
+        self.dropout = nn.Dropout(config.dropout)
+        self.forward_decoder = TransformerDecoder(config, self.target_embedding, BOS, EOS)
+        self.backward_decoder = TransformerDecoder(config, self.target_embedding, EOS, BOS)
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
+        for embedding in (self.source_embedding, self.target_embedding):
+            nn.init.normal_(embedding.weight, std=config.d**-0.5)
+
+    def encode(self, source: Tensor) -> Encoded:
+        real = source != PAD
+        weight = self.source_embedding.weight
+        d = self.config.d
+        x = F.embedding(source, weight) * math.sqrt(d) + positions(0, source.shape[1], d, weight)
+        x = self.dropout(x)
+        mask = None if bool(real.all()) else real[:, None, None, :]
+        for layer in self.encoder:
+            x = layer(x, mask)
+        return Encoded(self.norm(x), real)

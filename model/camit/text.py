@@ -1,0 +1,423 @@
+"""Sentences, pieces and words: people click words, the network writes pieces.
+
+A vocabulary turns text into piece ids and back, and knows where words begin: a *token* on screen is a word or a
+punctuation mark and always a slice of pieces. Two vocabularies share one interface: sentencepiece (`PieceVocabulary`)
+and the paper's word list with UNK (`WordVocabulary`, section "Implementation Details").
+
+Whether two neighbouring pieces belong to one word depends on these two pieces alone, so that a search can test a
+word boundary one step at a time, in either direction.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import sentencepiece
+
+from camit.errors import CheckpointError, InputError
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+SPECIALS = 4
+SPACE = "\u2581"  # sentencepiece's mark for "a space stands before this piece"
+MAX_CHARACTERS = 5_000
+# How people write a language: Chinese and Japanese put no space between words.
+UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th"})
+_JOINERS = frozenset("'\u2019-\u2010\u2011_")
+
+
+class Edge(IntEnum):
+    """What a piece begins or ends with, as far as word boundaries care."""
+
+    WORD = 0
+    JOINER = 1  # apostrophe or hyphen: part of a word when it touches one
+    MARK = 2  # any other punctuation: a token of its own
+    SPACE = 3  # a lone space mark: belongs to what follows
+
+
+# BOUNDARY[end of the left piece, start of the right piece], when the right piece has no space before it.
+BOUNDARY = np.ones((4, 4), dtype=bool)
+BOUNDARY[Edge.WORD, Edge.WORD] = False
+BOUNDARY[Edge.WORD, Edge.JOINER] = False
+BOUNDARY[Edge.JOINER, Edge.WORD] = False
+BOUNDARY[Edge.SPACE, :] = False
+
+
+def _edge(character: str) -> Edge:
+    if character in _JOINERS:
+        return Edge.JOINER
+    # Letters, digits, combining marks, and everything exotic (emoji, private use) sticks to its neighbours.
+    return Edge.MARK if unicodedata.category(character)[0] in "PS" else Edge.WORD
+
+
+@dataclass(frozen=True)
+class Word:
+    """A token on screen: its text, whether a space stands before it, and its slice of the pieces."""
+
+    text: str
+    space_before: bool
+    start: int
+    stop: int
+
+
+def normalise(text: object, *, limit: int = MAX_CHARACTERS, what: str = "text") -> str:
+    """Text as the model takes it: folded, without control characters; raises `InputError` for what is no sentence.
+
+    >>> normalise("  \uff46\uff55\uff4c\uff4c\\twidth ")
+    'full width'
+    """
+    if not isinstance(text, str):
+        raise InputError(f"{what} must be a string, not {type(text).__name__}; pass one sentence as str.")
+    if len(text) > limit:
+        raise InputError(
+            f"{what} has {len(text):,} characters; at most {limit:,} fit. Split it into sentences first."
+        )
+    clean = fold("".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in text))
+    if not clean:
+        raise InputError(
+            f"{what} is empty (nothing but white space or control characters); pass at least one word."
+        )
+    if len(clean) > limit:  # NFKC can expand one character to eighteen
+        raise InputError(
+            f"{what} has {len(clean):,} characters once normalised; at most {limit:,} fit. Split it first."
+        )
+    return clean
+
+
+def fold(text: str) -> str:
+    """The normal form in which text is compared and encoded: NFKC and single spaces."""
+    # NFKC can itself make spaces (U+00A8 becomes space + diaeresis), so folding white space comes last.
+    return " ".join(unicodedata.normalize("NFKC", text).split())
+
+
+def edges_split(chunk: str) -> list[str]:
+    """A chunk without white space cut into words and punctuation marks, by the same rule as pieces are."""
+    parts: list[str] = []
+    for character in chunk:
+        if parts and not BOUNDARY[_edge(parts[-1][-1]), _edge(character)]:
+            parts[-1] += character
+        else:
+            parts.append(character)
+    return parts
+
+
+def is_cjk(character: str) -> bool:
+    """Han, kana and the punctuation that goes with them: written without spaces."""
+    return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff" or "\U00020000" <= character
+
+
+def segment(chunk: str) -> list[str]:
+    """A chunk of Chinese cut into words by jieba; runs of other scripts stay whole."""
+    import jieba  # its dictionary takes half a second to load, and only Chinese needs it
+
+    jieba.setLogLevel(60)
+    words: list[str] = []
+    for word in jieba.cut(chunk):
+        # jieba splits scripts it does not know (Cyrillic, say) into single characters.
+        if words and not _needs_cut(words[-1][-1], word[0]):
+            words[-1] += word
+        else:
+            words.append(word)
+    return [part for word in words for part in ([word] if any(map(is_cjk, word)) else edges_split(word))]
+
+
+def _needs_cut(left: str, right: str) -> bool:
+    return is_cjk(left) or is_cjk(right) or bool(BOUNDARY[_edge(left), _edge(right)])
+
+
+def screen_words(text: str, language: str) -> list[tuple[str, bool]]:
+    """Source text as tokens for the screen, each with whether a space stands before it."""
+    cut = segment if language in UNSPACED_LANGUAGES else edges_split
+    tokens: list[tuple[str, bool]] = []
+    for chunk in text.split():
+        for index, word in enumerate(cut(chunk)):
+            tokens.append((word, index == 0 and bool(tokens)))
+    return tokens
+
+
+class Vocabulary(ABC):
+    """Piece ids, their text, and where words begin. Ids from `len(vocabulary)` on stand for words it does not have.
+
+    Such an *extra* id is made by `encode` when a word has no id of its own: the network is fed UNK for it (`feed`), the
+    text keeps the word itself, as the paper does for copied unknown words.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, pieces: Sequence[str], language: str, segmented: bool) -> None:
+        self.language = language
+        self.segmented = segmented  # text is cut into words before it is cut into pieces
+        self.spaced = (
+            not segmented
+        )  # in segmented text the space mark means "a word begins", not "a space stands here"
+        self._extra: dict[str, int] = {}
+        self._pieces: list[str] = list(pieces)
+        self._size = len(pieces)
+        bodies = [piece.removeprefix(SPACE) for piece in pieces]
+        self._opens = np.array([piece.startswith(SPACE) for piece in pieces])
+        self._head = np.array([_edge(b[0]) if b else Edge.SPACE for b in bodies], dtype=np.int8)
+        self._tail = np.array([_edge(b[-1]) if b else Edge.SPACE for b in bodies], dtype=np.int8)
+
+    def __len__(self) -> int:
+        return self._size
+
+    @abstractmethod
+    def encode_word(self, chunk: str, space_before: bool) -> tuple[int, ...]:
+        """The ids of one chunk of text without white space."""
+
+    @abstractmethod
+    def save(self, path: Path) -> None:
+        """Write the vocabulary into one file."""
+
+    @property
+    def never_generated(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Mask of pieces a search must not write freely: specials, and fragments that are no text of their own."""
+        mask = np.zeros(len(self), dtype=bool)
+        mask[:SPECIALS] = True
+        return mask
+
+    def encode(self, text: str, *, attach: bool = False) -> list[int]:
+        """Ids of a sentence or phrase; what `decode` gives back equals `fold(text)`.
+
+        With `attach` no space stands before the first piece, as for a comma that follows a word.
+        """
+        ids: list[int] = []
+        for chunk in self._chunks(fold(text)):
+            ids.extend(self.encode_word(chunk, not (attach and not ids)))
+        return ids
+
+    def _chunks(self, text: str) -> list[str]:
+        if not self.segmented:
+            return text.split()
+        return [word for chunk in text.split() for word in segment(chunk)]
+
+    def feed(self, ids: Sequence[int]) -> list[int]:
+        """The ids as the network knows them: extra ids become UNK."""
+        return [i if i < self._size else UNK for i in ids]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of a sequence of pieces."""
+        return detokenise((word.text, word.space_before) for word in self.words(ids))
+
+    def characters(self, index: int) -> int:
+        """How many characters of text this piece stands for, spaces not counted."""
+        return len(self._pieces[index].removeprefix(SPACE))
+
+    def piece(self, index: int) -> str:
+        """The written form of one id, with the space mark."""
+        return self._pieces[index]
+
+    def boundary(self, left: int, right: int) -> bool:
+        """True when a new token begins between these two neighbouring pieces.
+
+        Sentence ends (BOS, EOS) are always boundaries.
+        """
+        if left < SPECIALS or right < SPECIALS:
+            return True
+        return bool(self._opens[right] or BOUNDARY[self._tail[left], self._head[right]])
+
+    def boundaries_after(self, left: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """For each id of the vocabulary: would it begin a new token right after `left`?"""
+        mask: np.ndarray[Any, np.dtype[np.bool_]] = (
+            self._opens[: self._size] | BOUNDARY[self._tail[left]][self._head[: self._size]]
+        )
+        mask[:SPECIALS] = True
+        return mask
+
+    def boundaries_before(self, right: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """For each id of the vocabulary: would `right` begin a new token right after it? (decoding backward)"""
+        if self._opens[right]:
+            return np.ones(self._size, dtype=bool)
+        mask: np.ndarray[Any, np.dtype[np.bool_]] = BOUNDARY[self._tail[: self._size], self._head[right]]
+        mask[:SPECIALS] = True
+        return mask
+
+    def words(self, ids: Sequence[int]) -> list[Word]:
+        """The tokens on screen, as slices of `ids`; special ids are not allowed in it.
+
+        >>> [w.text for w in english.words(english.encode("Don't go."))]  # doctest: +SKIP
+        ["Don't", 'go', '.']
+        """
+        words: list[Word] = []
+        start = 0
+        for stop in range(1, len(ids) + 1):
+            if stop < len(ids) and not self.boundary(ids[stop - 1], ids[stop]):
+                continue
+            text = self._text(ids[start:stop])
+            if text:
+                space = bool(words) and self._space_before(words[-1].text, ids[start], text)
+                words.append(Word(text, space, start, stop))
+                start = stop
+            elif stop == len(ids) and words:  # a lone space mark at the very end
+                words[-1] = replace(words[-1], stop=stop)
+        return words
+
+    def _space_before(self, previous: str, first: int, text: str) -> bool:
+        if self.spaced:
+            return bool(self._opens[first])
+        left, right = previous[-1], text[0]  # Chinese: only words of other scripts are set apart
+        return not (is_cjk(left) or is_cjk(right)) and _edge(left) == Edge.WORD and _edge(right) == Edge.WORD
+
+    def _text(self, ids: Sequence[int]) -> str:
+        return "".join(self._pieces[i] for i in ids).replace(SPACE, "")
+
+    def _extra_id(self, piece: str) -> int:
+        """The id of a word the vocabulary does not have; the same word always gets the same id."""
+        known = self._extra.get(piece)
+        if known is not None:
+            return known
+        body = piece.removeprefix(SPACE)
+        self._pieces.append(piece)
+        self._opens = np.append(self._opens, piece.startswith(SPACE))
+        self._head = np.append(self._head, np.int8(_edge(body[0])))
+        self._tail = np.append(self._tail, np.int8(_edge(body[-1])))
+        self._extra[piece] = len(self._pieces) - 1
+        return len(self._pieces) - 1
+
+
+def detokenise(words: Iterable[tuple[str, bool]]) -> str:
+    """Tokens with their `space_before` as running text.
+
+    >>> detokenise([("Go", False), (",", False), ("now", True)])
+    'Go, now'
+    """
+    return "".join((" " if space else "") + text for text, space in words).strip()
+
+
+class PieceVocabulary(Vocabulary):
+    """Sentencepiece with byte fallback: every text has ids, so nothing is ever unknown."""
+
+    kind = "pieces"
+
+    def __init__(
+        self, model: bytes, language: str, *, segmented: bool = False, name: str = "sentencepiece model"
+    ) -> None:
+        self._model = model
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(model)
+        except (RuntimeError, TypeError) as error:
+            raise CheckpointError(
+                f"{name} is not a sentencepiece model ({error}); copy the checkpoint again."
+            ) from error
+        size = self._processor.get_piece_size()
+        super().__init__([self._processor.id_to_piece(i) for i in range(size)], language, segmented)
+        self._byte = np.array([self._processor.is_byte(i) for i in range(size)])
+        self._head[self._byte] = self._tail[self._byte] = Edge.WORD
+        self._bytes = {int(self._pieces[i][3:5], 16): int(i) for i in np.flatnonzero(self._byte)}
+        if len(self._bytes) != 256:
+            raise CheckpointError(f"{name} has no byte fallback; train it with byte_fallback=True.")
+        self._index = {
+            piece: i for i, piece in enumerate(self._pieces) if i >= SPECIALS and not self._byte[i]
+        }
+        self.encode_word = lru_cache(maxsize=65536)(self._encode_word)  # type: ignore[method-assign]
+
+    @classmethod
+    def load(cls, path: Path, language: str, *, segmented: bool) -> PieceVocabulary:
+        return cls(path.read_bytes(), language, segmented=segmented, name=str(path))
+
+    def save(self, path: Path) -> None:
+        path.write_bytes(self._model)
+
+    @property
+    def never_generated(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        # A lone byte is a fraction of a character, and a piece that folding would change could not be typed again.
+        odd = [
+            fold(piece.replace(SPACE, "")) != piece.replace(SPACE, "") for piece in self._pieces[: len(self)]
+        ]
+        return super().never_generated | self._byte | np.array(odd)
+
+    def encode_word(self, chunk: str, space_before: bool) -> tuple[int, ...]:
+        raise NotImplementedError  # replaced by the cached method in __init__
+
+    def _encode_word(self, chunk: str, space_before: bool) -> tuple[int, ...]:
+        ids = tuple(self._processor.encode(chunk))
+        if not space_before:
+            ids = self._without_space(ids)
+        # sentencepiece folds some characters its own way; a person's words must come back as typed.
+        return (
+            ids if ids and UNK not in ids and self._text(ids) == chunk else self._spell(chunk, space_before)
+        )
+
+    def _without_space(self, ids: tuple[int, ...]) -> tuple[int, ...]:
+        head = self._pieces[ids[0]].removeprefix(SPACE) if ids else ""
+        if not head:
+            return ids[1:]
+        return (self._index[head], *ids[1:]) if head in self._index else ()
+
+    def _spell(self, chunk: str, space_before: bool) -> tuple[int, ...]:
+        ids = [self._index[SPACE]] if space_before else []
+        for character in chunk:
+            known = self._index.get(character) if character != SPACE else None
+            ids.extend(
+                [known]
+                if known is not None
+                else [self._bytes[b] for b in character.encode("utf-8", "replace")]
+            )
+        return tuple(ids)
+
+    def _text(self, ids: Sequence[int]) -> str:
+        if not any(self._byte[i] for i in ids):
+            return super()._text(ids)
+        data = b"".join(
+            bytes([int(self._pieces[i][3:5], 16)])
+            if self._byte[i]
+            else self._pieces[i].replace(SPACE, "").encode()
+            for i in ids
+        )
+        return data.decode("utf-8", "replace")
+
+    def characters(self, index: int) -> int:
+        """How many characters of text begin with this piece (a byte in the middle of a character begins none)."""
+        if self._byte[index]:
+            return int(int(self._pieces[index][3:5], 16) & 0xC0 != 0x80)
+        return super().characters(index)
+
+
+class WordVocabulary(Vocabulary):
+    """The paper's vocabulary for RNNSearch: the most frequent words, everything else UNK."""
+
+    kind = "words"
+
+    def __init__(self, words: Sequence[str], language: str, *, segmented: bool = False) -> None:
+        super().__init__(["<pad>", "<unk>", "<s>", "</s>", *words], language, segmented)
+        self._index = {word: i + SPECIALS for i, word in enumerate(words)}
+
+    @classmethod
+    def build(cls, sentences: Iterable[str], size: int, language: str) -> WordVocabulary:
+        """The `size` most frequent words of some text, ties in alphabetical order."""
+        empty = cls([], language, segmented=language in UNSPACED_LANGUAGES)
+        counts: Counter[str] = Counter()
+        for sentence in sentences:
+            for chunk in empty._chunks(fold(sentence)):
+                counts.update(empty._split(chunk, True))
+        ranked = sorted(counts, key=lambda word: (-counts[word], word))
+        return cls(ranked[: size - SPECIALS], language, segmented=empty.segmented)
+
+    @classmethod
+    def load(cls, path: Path, language: str, *, segmented: bool) -> WordVocabulary:
+        try:
+            lines = path.read_text("utf-8").split("\n")
+        except UnicodeDecodeError as error:
+            raise CheckpointError(f"{path} is not UTF-8 text; copy the checkpoint again.") from error
+        return cls([line for line in lines if line], language, segmented=segmented)
+
+    def save(self, path: Path) -> None:
+        path.write_text("".join(word + "\n" for word in self._pieces[SPECIALS : len(self)]), "utf-8")
+
+    def encode_word(self, chunk: str, space_before: bool) -> tuple[int, ...]:
+        return tuple(
+            self._index.get(word) or self._extra_id(word) for word in self._split(chunk, space_before)
+        )
+
+    def _split(self, chunk: str, space_before: bool) -> list[str]:
+        parts = [chunk.replace(SPACE, "_")] if self.segmented else edges_split(chunk.replace(SPACE, "_"))
+        return [(SPACE if space_before else "") + parts[0], *parts[1:]]
