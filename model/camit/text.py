@@ -224,6 +224,12 @@ class Vocabulary(ABC):
             return True
         return bool(self._opens[right] or BOUNDARY[self._tail[left], self._head[right]])
 
+    def boundary_class(self, piece: int, before: bool) -> int:
+        """Pieces of one class have the same `boundaries_after` (or, with `before`, the same `boundaries_before`)."""
+        if before:
+            return len(Edge) if self._opens[piece] else int(self._head[piece])
+        return int(self._tail[piece])
+
     def boundaries_after(self, left: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """For each id of the vocabulary: would it begin a new token right after `left`?"""
         mask: np.ndarray[Any, np.dtype[np.bool_]] = (

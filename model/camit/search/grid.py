@@ -1,0 +1,335 @@
+"""Grid beam search with ordered constraints (Hokamp & Liu 2017; the paper's section on several revisions).
+
+A hypothesis either writes freely, starts the next phrase, or continues the phrase it opened. Hypotheses compete only
+inside their *bank*, the number of phrase pieces they cover; only the last bank may end the sentence. So each phrase
+stands in the result, whole, in order and on word boundaries, whatever the network thinks of it. Without phrases there is
+one bank, and this is plain beam search.
+
+The network runs batched over all rows of all problems; the bookkeeping is plain Python over the few best candidates.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from camit.networks import Features, State
+from camit.search.direction import Direction
+
+Phrase = tuple[int, ...]
+WORD_LIMIT = 12  # pieces a word begun at the length limit may still take
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One sentence to write on, in the order of its direction.
+
+    `anchored`: nothing may follow the last phrase. `once`: phrases that must not be written freely a second time.
+    `limit`: how many pieces may be written freely behind the prefix.
+    """
+
+    sentence: int  # row of the start state
+    limit: int
+    prefix: Phrase = ()
+    phrases: tuple[Phrase, ...] = ()
+    anchored: bool = False
+    once: tuple[Phrase, ...] = ()
+
+
+class Written(NamedTuple):
+    """A finished hypothesis: its pieces behind the prefix, and where each phrase begins among them."""
+
+    pieces: Phrase
+    starts: tuple[int, ...]
+    score: float  # log-probability of the pieces and the end, per piece
+
+
+class Copy(NamedTuple):
+    """A word from memory, offered at one step: its pieces and the probability of copying it."""
+
+    pieces: Phrase
+    probability: float
+
+
+class Reader(Protocol):
+    """What a revision memory does during a search: equation (P_j = (1 - theta) P_j + theta r_j) of the paper."""
+
+    def read(self, features: Features) -> tuple[Tensor, list[list[Copy]]]:
+        """theta [rows], and for each row the words worth copying with theta * r."""
+
+
+@dataclass(slots=True)
+class Hypothesis:
+    pieces: Phrase = ()
+    score: float = 0.0
+    phrase: int = 0  # the next phrase to place, or the one that is open
+    covered: int = 0  # phrase pieces placed so far: the bank
+    forced: Phrase = ()  # what must come next: the rest of a prefix, an open phrase, or a copied word
+    closed: bool = False  # the next piece must begin a new token
+    starts: tuple[int, ...] = ()
+    scored: int = 0  # how many pieces count in the score: those behind the prefix
+
+
+class _Candidate(NamedTuple):
+    score: float
+    parent: int
+    piece: int
+    kind: int
+    forced: Phrase
+
+
+_FREE, _START, _COPY, _FORCED, _END = range(5)
+
+
+@dataclass
+class _Beam:
+    """The live and finished hypotheses of one problem."""
+
+    problem: Problem
+    total: int  # phrase pieces in all
+    live: list[Hypothesis]
+    finished: list[Written] = field(default_factory=list)
+
+
+def search(
+    direction: Direction,
+    start: State,
+    problems: Sequence[Problem],
+    *,
+    beam: int,
+    best: int = 1,
+    reader: Reader | None = None,
+    check: Callable[[], None] = lambda: None,
+) -> list[list[Written]]:
+    """The `best` hypotheses of each problem, best first. `check` is called at every step and may raise to cancel."""
+    if not problems:
+        return []
+    decoder = direction.decoder
+    device = next(decoder.parameters()).device
+    # What all prefixes have in common in length is read in one pass; the rest of the longer ones is forced step by step.
+    common = min(len(problem.prefix) for problem in problems)
+    rows = torch.tensor([problem.sentence for problem in problems], device=device)
+    known = [[decoder.first_piece, *direction.feed(problem.prefix[:common])] for problem in problems]
+    check()
+    state, features = decoder.advance(start.select(rows), torch.tensor(known, device=device))
+    beams = [
+        _Beam(
+            problem,
+            sum(map(len, problem.phrases)),
+            [
+                Hypothesis(
+                    pieces=problem.prefix[:common],
+                    forced=problem.prefix[common:],
+                    closed=bool(problem.prefix),
+                )
+            ],
+        )
+        for problem in problems
+    ]
+    while True:
+        owners = [(b, h) for b in beams for h in b.live]
+        last = Features(*(x[:, -1:] for x in features))
+        expansions = _expand(direction, owners, last, beam, reader)
+        rows_next: list[int] = []
+        pieces_next: list[int] = []
+        row = 0
+        for b in beams:
+            mine = [c for i in range(len(b.live)) for c in expansions[row + i]]
+            survivors = _choose(direction, b, row, mine, beam)
+            for parent, hypothesis in survivors:
+                rows_next.append(parent)
+                pieces_next.append(direction.known(hypothesis.pieces[-1]))
+            row += len(b.live)
+            b.live = [hypothesis for _, hypothesis in survivors]
+        if not rows_next:
+            return [_ranked(b, best) for b in beams]
+        check()
+        if rows_next != list(range(row)):
+            state = state.select(torch.tensor(rows_next, device=device))
+        state, features = decoder.advance(state, torch.tensor(pieces_next, device=device).unsqueeze(1))
+
+
+def _expand(
+    direction: Direction,
+    owners: Sequence[tuple[_Beam, Hypothesis]],
+    features: Features,
+    beam: int,
+    reader: Reader | None,
+) -> list[list[_Candidate]]:
+    """For each row the candidates it may become."""
+    end = direction.decoder.last_piece
+    logp = torch.log_softmax(direction.decoder.logits(features.s).squeeze(1), dim=1)  # [rows, vocabulary]
+    copies: list[list[Copy]] = [[] for _ in owners]
+    if reader is not None:
+        theta, copies = reader.read(features)
+        if any(copies):
+            logp = logp + torch.log1p(-theta).unsqueeze(1)
+            for row, offered in enumerate(copies):
+                for copy in offered:
+                    if len(copy.pieces) == 1 and copy.pieces[0] < logp.shape[1]:
+                        piece = copy.pieces[0]
+                        logp[row, piece] = torch.logaddexp(
+                            logp[row, piece], torch.tensor(copy.probability).log()
+                        )
+    free_rows = [i for i, (_, h) in enumerate(owners) if not h.forced]
+    result: list[list[_Candidate]] = [[] for _ in owners]
+    for i, (_, h) in enumerate(owners):
+        if h.forced:
+            piece = h.forced[0]
+            result[i].append(
+                _Candidate(float(logp[i, direction.known(piece)]), i, piece, _FORCED, h.forced[1:])
+            )
+    if not free_rows:
+        return result
+    masks = [_mask(direction, *owners[i]) for i in free_rows]
+    whole = len(free_rows) == len(owners)
+    scores = (logp if whole else logp[free_rows]) + torch.stack(masks)
+    values, pieces = (x.tolist() for x in scores.topk(min(beam + 1, scores.shape[1]), dim=1))
+    for n, i in enumerate(free_rows):
+        b, h = owners[i]
+        row = result[i]
+        for value, piece in zip(values[n], pieces[n], strict=True):
+            if value == float("-inf"):
+                break
+            row.append(_Candidate(value, i, piece, _END if piece == end else _FREE, ()))
+        if h.phrase < len(b.problem.phrases):
+            phrase = b.problem.phrases[h.phrase]
+            if not h.pieces or direction.boundary(h.pieces[-1], phrase[0]):
+                row.append(
+                    _Candidate(float(logp[i, direction.known(phrase[0])]), i, phrase[0], _START, phrase[1:])
+                )
+        for copy in copies[i]:
+            if len(copy.pieces) == 1 and copy.pieces[0] < logp.shape[1]:
+                continue  # already mixed into the distribution
+            if (not h.pieces or direction.boundary(h.pieces[-1], copy.pieces[0])) and _room(
+                direction, b.problem, h
+            ):
+                value = float(torch.tensor(copy.probability).log())
+                row.append(_Candidate(value, i, copy.pieces[0], _COPY, copy.pieces[1:]))
+    return result
+
+
+def _room(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> bool:
+    """May anything still be written freely?"""
+    complete = hypothesis.phrase == len(problem.phrases)
+    if complete and problem.anchored:
+        return False
+    free = hypothesis.scored - hypothesis.covered
+    if complete or not hypothesis.pieces or free < problem.limit:
+        return free < problem.limit
+    # A word begun at the limit may be finished, or the next phrase could never start.
+    return free < problem.limit + WORD_LIMIT and not direction.boundary(
+        hypothesis.pieces[-1], problem.phrases[hypothesis.phrase][0]
+    )
+
+
+def _mask(direction: Direction, beam: _Beam, hypothesis: Hypothesis) -> Tensor:
+    """What a hypothesis may write freely: 0 or minus infinity for each piece."""
+    problem, end = beam.problem, direction.decoder.last_piece
+    complete = hypothesis.phrase == len(problem.phrases)
+    if _room(direction, problem, hypothesis):
+        mask = direction.banned
+        doubled = _doubled(direction, problem, hypothesis)
+        if hypothesis.closed and hypothesis.pieces:
+            mask = mask + direction.starts_token(hypothesis.pieces[-1])
+        elif doubled:
+            mask = mask + direction.goes_on(hypothesis.pieces[-1])
+        may_end = complete and not doubled
+    else:  # nothing but the phrases that are still due, and then the end
+        mask = torch.full_like(direction.banned, float("-inf"))
+        may_end = complete
+        mask[end] = 0.0
+    # An empty sentence is no translation: the end needs something before it.
+    if may_end and hypothesis.pieces:
+        return mask
+    mask = mask.clone()
+    mask[end] = float("-inf")
+    return mask
+
+
+def _doubled(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> bool:
+    """Has the hypothesis just written, freely, a phrase that must stand only once?"""
+    if hypothesis.closed:
+        return False
+    pieces = hypothesis.pieces
+    for phrase in problem.once:
+        n = len(phrase)
+        if pieces[-n:] == phrase and hypothesis.scored >= n:
+            if len(pieces) == n or direction.boundary(pieces[-n - 1], pieces[-n]):
+                return True
+    return False
+
+
+def _choose(
+    direction: Direction, beam: _Beam, offset: int, candidates: list[_Candidate], width: int
+) -> list[tuple[int, Hypothesis]]:
+    """The survivors of one problem: the best of each bank, with the row they come from."""
+    banks: dict[int, list[tuple[float, int, _Candidate]]] = defaultdict(list)
+    for order, candidate in enumerate(candidates):
+        parent = beam.live[candidate.parent - offset]
+        inside = candidate.kind == _FORCED and parent.phrase < len(parent.starts)
+        bank = parent.covered + (candidate.kind == _START or inside)
+        # A prefix is given, not chosen: it does not count.
+        counts = not (candidate.kind == _FORCED and parent.scored == 0 and parent.covered == 0)
+        banks[bank].append((-(parent.score + (candidate.score if counts else 0.0)), order, candidate))
+    survivors: list[tuple[int, Hypothesis]] = []
+    for bank, entries in banks.items():
+        entries.sort()
+        # Each finished hypothesis takes a place of the last bank, so the search ends by itself.
+        places = width - (len(beam.finished) if bank == beam.total else 0)
+        seen: set[tuple[Phrase, Phrase]] = set()
+        for negative, _, candidate in entries:
+            if places <= 0:
+                break
+            parent = beam.live[candidate.parent - offset]
+            if candidate.kind == _END:
+                length = parent.scored + 1
+                prefix = len(parent.pieces) - parent.scored
+                beam.finished.append(
+                    Written(
+                        parent.pieces[prefix:], tuple(s - prefix for s in parent.starts), -negative / length
+                    )
+                )
+                places -= 1
+                continue
+            key = (*parent.pieces, candidate.piece), candidate.forced
+            if key in seen:
+                continue
+            seen.add(key)
+            places -= 1
+            survivors.append((candidate.parent, _grow(parent, candidate, -negative, bank)))
+    if len(beam.finished) >= width:
+        return []
+    return survivors
+
+
+def _grow(parent: Hypothesis, candidate: _Candidate, score: float, bank: int) -> Hypothesis:
+    counts = not (candidate.kind == _FORCED and parent.scored == 0 and parent.covered == 0)
+    starts = (*parent.starts, len(parent.pieces)) if candidate.kind == _START else parent.starts
+    in_phrase = len(starts) > parent.phrase
+    phrase = parent.phrase
+    if in_phrase and not candidate.forced:
+        phrase += 1
+    was_forced = candidate.kind in (_START, _COPY, _FORCED)
+    return Hypothesis(
+        pieces=(*parent.pieces, candidate.piece),
+        score=score,
+        phrase=phrase,
+        covered=bank,
+        forced=candidate.forced,
+        closed=was_forced and not candidate.forced,
+        starts=starts,
+        scored=parent.scored + counts,
+    )
+
+
+def _ranked(beam: _Beam, best: int) -> list[Written]:
+    unique: dict[Phrase, Written] = {}
+    for written in sorted(beam.finished, key=lambda w: -w.score):
+        unique.setdefault(written.pieces, written)
+    return list(unique.values())[:best]

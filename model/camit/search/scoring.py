@@ -1,0 +1,83 @@
+"""Sources read once, and whole sentences scored by a decoder in one teacher-forced pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from camit.networks import Encoded, Features, Network, State
+from camit.search.direction import Direction
+from camit.search.grid import Phrase
+from camit.text import PAD, Vocabulary
+
+
+@dataclass(frozen=True)
+class Directions:
+    """The two ways to write a sentence with one network."""
+
+    forward: Direction
+    backward: Direction
+
+    @classmethod
+    def of(cls, network: Network, vocabulary: Vocabulary) -> Directions:
+        return cls(
+            Direction(network.forward_decoder, vocabulary, backward=False),
+            Direction(network.backward_decoder, vocabulary, backward=True),
+        )
+
+
+@dataclass(frozen=True)
+class Sources:
+    """A batch of encoded sources and both decoders' start on each of them."""
+
+    encoded: Encoded
+    forward: State
+    backward: State
+    lengths: tuple[int, ...]
+
+    def start(self, direction: Direction) -> State:
+        return self.backward if direction.backward else self.forward
+
+
+def read_sources(network: Network, directions: Directions, sentences: Sequence[Sequence[int]]) -> Sources:
+    """Encode source pieces, padded into one batch."""
+    longest = max(map(len, sentences))
+    padded = [[*ids, *[PAD] * (longest - len(ids))] for ids in sentences]
+    encoded = network.encode(torch.tensor(padded, device=network.device))
+    return Sources(
+        encoded,
+        directions.forward.decoder.start(encoded),
+        directions.backward.decoder.start(encoded),
+        tuple(map(len, sentences)),
+    )
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Log-probabilities of known sentences under one decoder, in its own order, the end of the sentence last."""
+
+    logp: Tensor  # [rows, longest + 1], 0 behind the end
+    features: Features  # position i predicts piece i
+    lengths: tuple[int, ...]  # pieces without the end
+
+
+def score(direction: Direction, start: State, rows: Sequence[int], sentences: Sequence[Phrase]) -> Scored:
+    """Teacher-forced log-probabilities of whole sentences; `rows` says which source each belongs to."""
+    decoder = direction.decoder
+    device = next(decoder.parameters()).device
+    ordered = [direction.feed(direction.order(pieces)) for pieces in sentences]
+    longest = max(map(len, ordered))
+    # Padding stands behind the end, where a causal decoder never looks back from.
+    read = [[decoder.first_piece, *pieces, *[PAD] * (longest - len(pieces))] for pieces in ordered]
+    want = [[*pieces, decoder.last_piece, *[PAD] * (longest - len(pieces))] for pieces in ordered]
+    state = start.select(torch.tensor(list(rows), device=device))
+    _, features = decoder.advance(state, torch.tensor(read, device=device))
+    logits = decoder.logits(features.s)  # [rows, longest + 1, vocabulary]
+    chosen = logits.gather(2, torch.tensor(want, device=device).unsqueeze(2)).squeeze(2)
+    logp = chosen - torch.logsumexp(logits, dim=2)
+    lengths = tuple(map(len, ordered))
+    real = torch.arange(longest + 1, device=device) <= torch.tensor(lengths, device=device).unsqueeze(1)
+    return Scored(torch.where(real, logp, 0.0), features, lengths)

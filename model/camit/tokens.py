@@ -1,0 +1,33 @@
+"""What stands on the screen: target tokens with everything worth showing about them, and source tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Origin = Literal["draft", "kept", "changed", "yours"]
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word or punctuation mark of a translation.
+
+    `theta` is the copy weight of the revision memory where the token begins, `copied_from` the memory entry it was copied from.
+    """
+
+    text: str
+    space_before: bool
+    probability: float
+    attention: tuple[float, ...]  # over the source tokens
+    theta: float = 0.0
+    copied_from: int | None = None
+    origin: Origin = "draft"
+    locked: bool = False  # the next revision may not change it
+
+
+@dataclass(frozen=True)
+class SourceToken:
+    """A word or punctuation mark of the source."""
+
+    text: str
+    space_before: bool

@@ -1,0 +1,196 @@
+"""A loaded model as an object: text in, tokens out. What `camit.load` returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from camit.checkpoint import Checkpoint, load_checkpoint
+from camit.errors import InputError
+from camit.search.grid import Phrase, Problem, Reader, search
+from camit.search.scoring import Directions, Sources, read_sources, score
+from camit.text import detokenise, normalise, screen_words
+from camit.tokens import SourceToken, Token
+
+MAX_BEAM = 64
+# The longest source, in pieces, the model is asked to read at once; a longer one is an error that says so.
+MAX_SOURCE_PIECES = 400
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A finished translation."""
+
+    source: str
+    text: str
+    tokens: tuple[Token, ...]
+    score: float  # log-probability per piece
+
+
+class Translator:
+    """A network with its vocabularies.
+
+    >>> import camit
+    >>> camit.load("zh-en").translate("你好。").text  # doctest: +SKIP
+    'Hello.'
+    """
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.name = checkpoint.name
+        self.directory = checkpoint.directory
+        self.network = checkpoint.network
+        self.source_vocabulary = checkpoint.source
+        self.target_vocabulary = checkpoint.target
+        self.directions = Directions.of(checkpoint.network, checkpoint.target)
+
+    @property
+    def source_language(self) -> str:
+        return self.source_vocabulary.language
+
+    @property
+    def target_language(self) -> str:
+        return self.target_vocabulary.language
+
+    def translate(self, text: str, *, beam: int = 4) -> Translation:
+        """Translate one sentence.
+
+        >>> camit.load("zh-en").translate("谢谢。").text  # doctest: +SKIP
+        'Thank you.'
+        """
+        return self.translate_batch([text], beam=beam)[0]
+
+    def translate_batch(
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int = 4,
+        batch: int = 32,
+        progress: Callable[[int], None] = lambda done: None,
+    ) -> list[Translation]:
+        """Translate many sentences, similar lengths together; the result does not depend on the company."""
+        if isinstance(texts, str) or not isinstance(texts, Sequence):
+            raise InputError("translate_batch takes a list of sentences; use translate for a single one.")
+        check_beam(beam)
+        sources = [
+            normalise(text, what=f"sentence {i + 1}" if len(texts) > 1 else "text")
+            for i, text in enumerate(texts)
+        ]
+        ids = [self.encode_source(source) for source in sources]
+        results: list[Translation | None] = [None] * len(texts)
+        order = sorted(range(len(texts)), key=lambda i: len(ids[i]))
+        for first in range(0, len(order), batch):
+            chosen = order[first : first + batch]
+            for i, translation in zip(
+                chosen, self._batch([sources[i] for i in chosen], [ids[i] for i in chosen], beam), strict=True
+            ):
+                results[i] = translation
+            progress(len(chosen))
+        return [translation for translation in results if translation is not None]
+
+    def encode_source(self, text: str) -> list[int]:
+        """Source pieces as the network reads them."""
+        ids = self.source_vocabulary.feed(self.source_vocabulary.encode(text))
+        if len(ids) > MAX_SOURCE_PIECES:
+            raise InputError(
+                f"the sentence has {len(ids)} pieces; the model reads at most {MAX_SOURCE_PIECES}. Split it into sentences first."
+            )
+        return ids
+
+    def read(self, ids: Sequence[Sequence[int]]) -> Sources:
+        """Encode a batch of source pieces for searching."""
+        with torch.inference_mode():
+            return read_sources(self.network, self.directions, ids)
+
+    def source_tokens(self, text: str) -> tuple[SourceToken, ...]:
+        return tuple(SourceToken(word, space) for word, space in screen_words(text, self.source_language))
+
+    @torch.inference_mode()
+    def best(
+        self,
+        sources: Sources,
+        beam: int,
+        reader: Reader | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> list[tuple[Phrase, float]]:
+        """Plain beam search of every source: pieces and score."""
+        problems = [Problem(i, limit_for(length)) for i, length in enumerate(sources.lengths)]
+        found = search(
+            self.directions.forward, sources.forward, problems, beam=beam, reader=reader, check=check
+        )
+        return [(hypotheses[0].pieces, hypotheses[0].score) for hypotheses in found]
+
+    def _batch(self, texts: Sequence[str], ids: Sequence[Sequence[int]], beam: int) -> list[Translation]:
+        sources = self.read(ids)
+        best = self.best(sources, beam)
+        tokens = self.tokens(sources, range(len(texts)), texts, ids, [pieces for pieces, _ in best])
+        return [
+            Translation(text, detokenise((t.text, t.space_before) for t in row), row, value)
+            for text, row, (_, value) in zip(texts, tokens, best, strict=True)
+        ]
+
+    @torch.inference_mode()
+    def tokens(
+        self,
+        sources: Sources,
+        rows: Sequence[int],
+        texts: Sequence[str],
+        ids: Sequence[Sequence[int]],
+        sentences: Sequence[Phrase],
+    ) -> list[tuple[Token, ...]]:
+        """Sentences of pieces as tokens with probability and attention, from one teacher-forced pass."""
+        scored = score(self.directions.forward, sources.forward, rows, sentences)
+        result = []
+        for row, (text, source, pieces) in enumerate(zip(texts, ids, sentences, strict=True)):
+            logp = scored.logp[row].tolist()
+            attention = scored.features.attention[row, : len(pieces), : len(source)]
+            spread = attention @ self.alignment(text, source)  # [pieces, source tokens]
+            tokens = []
+            for word in self.target_vocabulary.words(pieces):
+                weights = spread[word.start : word.stop].mean(0)
+                tokens.append(
+                    Token(
+                        text=word.text,
+                        space_before=word.space_before,
+                        probability=float(torch.tensor(logp[word.start : word.stop]).sum().exp()),
+                        attention=tuple(round(x, 4) for x in weights.tolist()),
+                    )
+                )
+            result.append(tuple(tokens))
+        return result
+
+    def alignment(self, text: str, ids: Sequence[int]) -> torch.Tensor:
+        """Which share of each source piece belongs to which source token, by characters. [pieces, source tokens]"""
+        words = screen_words(text, self.source_language)
+        owner = [index for index, (word, _) in enumerate(words) for _ in word]
+        matrix = torch.zeros(len(ids), len(words))
+        at = 0
+        for row, index in enumerate(ids):
+            width = self.source_vocabulary.characters(index)
+            covered = owner[at : at + width] or owner[min(at, len(owner) - 1) :][:1]
+            for word in covered:
+                matrix[row, word] += 1.0 / len(covered)
+            at += width
+        return matrix
+
+
+def limit_for(source_pieces: int) -> int:
+    """How many target pieces a source may become."""
+    return 2 * source_pieces + 20
+
+
+def check_beam(beam: object) -> None:
+    if isinstance(beam, bool) or not isinstance(beam, int) or not 1 <= beam <= MAX_BEAM:
+        raise InputError(f"beam must be a whole number from 1 to {MAX_BEAM}, not {beam!r}.")
+
+
+def load(name_or_directory: str | os.PathLike[str]) -> Translator:
+    """Load an embedded model by name, or any checkpoint directory.
+
+    >>> import camit
+    >>> camit.load("zh-en").translate("你好。").text  # doctest: +SKIP
+    'Hello.'
+    """
+    return Translator(load_checkpoint(name_or_directory))
