@@ -2,7 +2,7 @@
 //
 //   node build.mjs            minified, for release and tests
 //   node build.mjs --watch    readable, with source maps, rebuilt on every save (anywidget reloads it in the open notebook)
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
@@ -35,6 +35,8 @@ const styles = { ...options, entryPoints: { widget: "src/styles.css" } };
 
 await mkdir(outdir, { recursive: true });
 if (watch) {
+  // A readable bundle is no release: the next `make` sees no mark of its sources and builds a minified one.
+  await rm(join(outdir, ".built-from"), { force: true });
   const contexts = await Promise.all([esbuild.context(options), esbuild.context(styles)]);
   await Promise.all(contexts.map((context) => context.watch()));
 } else {
