@@ -17,7 +17,6 @@ import importlib.util
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -50,15 +49,16 @@ def find_node() -> tuple[Path, list[str]]:
 
 
 def npm(*arguments: str) -> None:
-    """Run npm in ``js/``; the chosen node comes first on PATH, because npm scripts call it by name."""
-    folder, command = find_node()
-    environment = {**os.environ, "PATH": os.pathsep.join((str(folder), os.environ.get("PATH", "")))}
-    with subprocess.Popen([*command, *arguments], cwd=JS, env=environment) as process:
-        # Whoever ends this process (`make dev` does) means npm, which passes it on to the watcher.
-        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-        process.wait()
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, process.args)
+    """Run npm in ``js/`` and wait for it."""
+    command, environment = _npm()
+    subprocess.run([*command, *arguments], cwd=JS, env=environment, check=True)
+
+
+def become_npm(*arguments: str) -> None:
+    """Turn this process into npm, so that who ends it (`make dev`) ends the watcher too."""
+    command, environment = _npm()
+    os.chdir(JS)
+    os.execve(command[0], [*command, *arguments], environment)
 
 
 def install(*, tools: bool) -> None:
@@ -82,6 +82,12 @@ def hatch_build(target_name: str, version: str) -> None:
     bundle()
 
 
+def _npm() -> tuple[list[str], dict[str, str]]:
+    """npm's command and environment; the chosen node is first on PATH, where npm scripts look for it."""
+    folder, command = find_node()
+    return command, {**os.environ, "PATH": os.pathsep.join((str(folder), os.environ.get("PATH", "")))}
+
+
 def _version(node: str) -> tuple[int, ...]:
     answer = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
     numbers = answer.strip().removeprefix("v").split(".")
@@ -98,7 +104,7 @@ def _digest() -> str:
 
 
 def _installed(*, tools: bool) -> bool:
-    """Does npm's record of ``node_modules`` agree with the lock file? Other platforms' binaries do not count."""
+    """Does npm's record of ``node_modules`` agree with the lock file, other platforms' binaries aside?"""
     record = JS / "node_modules" / ".package-lock.json"
     if not record.exists():
         return False
@@ -125,11 +131,9 @@ def main() -> None:
         else:
             install(tools=True)
             if arguments.command == "run":
-                npm("run", "--silent", arguments.script)
+                become_npm("run", "--silent", arguments.script)
     except subprocess.CalledProcessError as failure:
         sys.exit(failure.returncode)
-    except KeyboardInterrupt:
-        sys.exit(130)
 
 
 if __name__ == "__main__":

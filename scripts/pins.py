@@ -1,7 +1,7 @@
 """Write the versions installed in this environment to ``constraints.txt``.
 
-A pin names a release, not a build: ``torch==2.13.0+cpu`` becomes ``torch==2.13.0``, which the CPU build satisfies
-and which other platforms can satisfy too.
+A pin names a release, not a build: ``torch==2.13.0+cpu`` becomes ``torch==2.13.0``, which the CPU build
+satisfies and other platforms can satisfy too.
 """
 
 from __future__ import annotations
