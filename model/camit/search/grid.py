@@ -56,11 +56,24 @@ class Copy(NamedTuple):
     probability: float
 
 
+class Mixed(NamedTuple):
+    """Known sentences as network and memory together see them."""
+
+    logp: Tensor  # [rows, pieces + 1]
+    theta: Tensor  # [rows, pieces + 1]
+    copied: list[
+        list[tuple[int, int, int]]
+    ]  # for each row: start, stop, entry id of words that came from memory
+
+
 class Reader(Protocol):
-    """What a revision memory does during a search: equation (P_j = (1 - theta) P_j + theta r_j) of the paper."""
+    """What a revision memory does during a search: P_j = (1 - theta_j) P_j + theta_j r_j of the paper."""
 
     def read(self, features: Features) -> tuple[Tensor, list[list[Copy]]]:
         """theta [rows], and for each row the words worth copying with theta * r."""
+
+    def mix(self, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
+        """The same for known sentences (in the order of the direction), for rescoring and for showing."""
 
 
 @dataclass(slots=True)

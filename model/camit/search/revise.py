@@ -1,0 +1,343 @@
+"""A revision, whole: the restricted bi-directional grid search of the paper, with the step the paper lacks.
+
+(1) The forward decoder keeps what stands left of the fix and writes a new right part through the earlier fixes there.
+(2) The best right parts go, reversed, into the backward decoder, which writes new left parts through the earlier fixes
+there. (3) Every combination, the old parts among them, is rescored as a whole sentence by both decoders; the best wins.
+
+Always taking the new left part, as the paper writes it, loses to unidirectional decoding at a free position; (3) is what
+makes both directions pay. The paper's other protocols live here too, so that they can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from typing import Literal, get_args
+
+import torch
+
+from camit.errors import InputError
+from camit.search.direction import Direction
+from camit.search.grid import Phrase, Problem, Reader, Written, search
+from camit.search.scoring import Directions, Sources, score
+
+Protocol = Literal["replace-only", "unidirectional", "unidirectional-grid", "bidirectional"]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Readers:
+    """The revision memory as the two decoders read it."""
+
+    forward: Reader
+    backward: Reader
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a revision is searched.
+
+    `stability` in [0, 1] prefers candidates that change fewer of the words on the screen; `rights` and `lefts` are how
+    many parts each pass hands on.
+    """
+
+    protocol: Protocol = "bidirectional"
+    beam: int = 4
+    stability: float = 0.1
+    rights: int = 2
+    lefts: int = 2
+
+    def __post_init__(self) -> None:
+        if self.protocol not in get_args(Protocol):
+            raise InputError(
+                f"unknown protocol {self.protocol!r}; choose one of {', '.join(get_args(Protocol))}."
+            )
+        if not 0.0 <= self.stability <= 1.0:
+            raise InputError(f"stability must lie between 0 and 1, not {self.stability!r}.")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What stands on one side of a fix: pieces, and the earlier fixes among them.
+
+    `anchored`: the outermost fix (or, without one, the new fix itself) stands at the very edge of the sentence.
+    """
+
+    pieces: Phrase = ()
+    fixed: tuple[Span, ...] = ()
+    anchored: bool = False
+
+    @property
+    def phrases(self) -> tuple[Phrase, ...]:
+        return tuple(self.pieces[start:stop] for start, stop in self.fixed)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One fix: `focus` takes its place between a left and a right part."""
+
+    sentence: int  # row of the sources
+    left: Part
+    focus: Phrase
+    right: Part
+    once: tuple[Phrase, ...] = ()  # fixes that must not appear a second time
+
+
+@dataclass(frozen=True)
+class Revision:
+    """The sentence after a fix, where all fixes stand in it, and the stages that led there."""
+
+    pieces: Phrase
+    fixed: tuple[Span, ...]  # earlier fixes on the left, the new one, earlier fixes on the right
+    focus: int  # index of the new fix in `fixed`
+    forward: Phrase  # after the first pass: old left part, fix, new right part
+    backward: Phrase  # after the second pass: new left part, fix, right part
+    score: float
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    left: Part
+    right: Part
+
+
+@dataclass
+class Searcher:
+    """A network's two directions over a batch of sources, with everything a search needs to know."""
+
+    directions: Directions
+    sources: Sources
+    settings: Settings
+    readers: Readers | None = None
+    check: Callable[[], None] = lambda: None
+
+    @torch.inference_mode()
+    def revise(self, requests: Sequence[Request]) -> list[Revision]:
+        """Answer every request by the protocol of the settings."""
+        protocol = self.settings.protocol
+        if protocol == "unidirectional-grid":
+            return self._grid(requests)
+        if protocol == "replace-only":
+            return [
+                self._revision(request, _Candidate(request.left, request.right), 0.0) for request in requests
+            ]
+        rights = self._rights(requests)
+        if protocol == "unidirectional":
+            return [
+                self._revision(request, _Candidate(request.left, (found or [request.right])[0]), 0.0)
+                for request, found in zip(requests, rights, strict=True)
+            ]
+        return self._both(requests, rights)
+
+    @torch.inference_mode()
+    def refill(self, sentence: int, left: Phrase, right: Phrase, old: Phrase) -> Phrase:
+        """What may stand between two parts that stay as they are; not `old`, if there is anything else."""
+        limit = max(10, self._limit(sentence) - len(left) - len(right))
+        found: list[Phrase] = []
+        for direction, near, far in (
+            (self.directions.forward, left, right),
+            (self.directions.backward, right, left),
+        ):
+            ordered = direction.order(far)
+            problem = Problem(
+                sentence,
+                limit,
+                prefix=direction.order(near),
+                phrases=(ordered,) if ordered else (),
+                anchored=bool(far),
+            )
+            for written in self._search(direction, [problem], best=self.settings.beam)[0]:
+                middle = written.pieces[: len(written.pieces) - len(far)] if far else written.pieces
+                found.append(direction.order(middle))
+        vocabulary = self.directions.forward.vocabulary
+        fits = [
+            middle
+            for middle in dict.fromkeys(found)
+            if vocabulary.decode(middle) != vocabulary.decode(old) and (left or middle or right)
+        ]
+        if not fits:
+            return old
+        scores = self._score([sentence] * len(fits), [(*left, *middle, *right) for middle in fits])
+        return max(zip(scores, fits, strict=True), key=lambda pair: pair[0])[1]
+
+    def _limit(self, sentence: int) -> int:
+        return 2 * self.sources.lengths[sentence] + 20
+
+    def _search(self, direction: Direction, problems: Sequence[Problem], best: int) -> list[list[Written]]:
+        reader = None
+        if self.readers is not None:
+            reader = self.readers.backward if direction.backward else self.readers.forward
+        start = self.sources.start(direction)
+        return search(
+            direction, start, problems, beam=self.settings.beam, best=best, reader=reader, check=self.check
+        )
+
+    def _rights(self, requests: Sequence[Request]) -> list[list[Part]]:
+        """Pass 1: for each request the best new right parts."""
+        problems = [
+            Problem(
+                request.sentence,
+                max(10, self._limit(request.sentence) - len(request.left.pieces)),
+                prefix=(*request.left.pieces, *request.focus),
+                phrases=request.right.phrases,
+                anchored=request.right.anchored,
+                once=request.once,
+            )
+            for request in requests
+        ]
+        found = self._search(self.directions.forward, problems, best=self.settings.rights)
+        return [
+            [
+                Part(w.pieces, _spans(w.starts, request.right.phrases), request.right.anchored)
+                for w in hypotheses
+            ]
+            for request, hypotheses in zip(requests, found, strict=True)
+        ]
+
+    def _lefts(self, requests: Sequence[Request], rights: Sequence[Part]) -> list[list[Part]]:
+        """Pass 2: for each request with a right part the best new left parts."""
+        backward = self.directions.backward
+        problems = []
+        for request, right in zip(requests, rights, strict=True):
+            phrases = tuple(backward.order(phrase) for phrase in reversed(request.left.phrases))
+            problems.append(
+                Problem(
+                    request.sentence,
+                    max(10, self._limit(request.sentence) - len(right.pieces)),
+                    prefix=backward.order((*request.focus, *right.pieces)),
+                    phrases=phrases,
+                    anchored=request.left.anchored,
+                    once=tuple(backward.order(phrase) for phrase in request.once),
+                )
+            )
+        found = self._search(backward, problems, best=self.settings.lefts)
+        parts = []
+        for request, problem, hypotheses in zip(requests, problems, found, strict=True):
+            parts.append(
+                [
+                    Part(
+                        backward.order(w.pieces),
+                        tuple(
+                            (len(w.pieces) - b, len(w.pieces) - a)
+                            for a, b in reversed(_spans(w.starts, problem.phrases))
+                        ),
+                        request.left.anchored,
+                    )
+                    for w in hypotheses
+                ]
+            )
+        return parts
+
+    def _both(self, requests: Sequence[Request], rights: Sequence[list[Part]]) -> list[Revision]:
+        """Passes 2 and 3."""
+        flat = [
+            (n, right) for n, found in enumerate(rights) for right in _unique([*found, requests[n].right])
+        ]
+        lefts = self._lefts([requests[n] for n, _ in flat], [right for _, right in flat])
+        candidates = []
+        for (n, right), found in zip(flat, lefts, strict=True):
+            candidates.extend((n, _Candidate(left, right)) for left in _unique([*found, requests[n].left]))
+        sentences = [(*c.left.pieces, *requests[n].focus, *c.right.pieces) for n, c in candidates]
+        values = self._score([requests[n].sentence for n, _ in candidates], sentences)
+        best: dict[int, tuple[float, _Candidate]] = {}
+        for (n, candidate), value in zip(candidates, values, strict=True):
+            value -= self.settings.stability * self._change(requests[n], candidate)
+            if n not in best or value > best[n][0]:
+                best[n] = value, candidate
+        return [
+            self._revision(request, best[n][1], best[n][0], first=(rights[n] or [request.right])[0])
+            for n, request in enumerate(requests)
+        ]
+
+    def _grid(self, requests: Sequence[Request]) -> list[Revision]:
+        """Hokamp & Liu: the whole sentence again from the left, with every fix as a constraint."""
+        problems = []
+        for request in requests:
+            phrases = (*request.left.phrases, request.focus, *request.right.phrases)
+            prefix = phrases[0] if request.left.anchored else ()
+            problems.append(
+                Problem(
+                    request.sentence,
+                    self._limit(request.sentence),
+                    prefix=prefix,
+                    phrases=phrases[1:] if prefix else phrases,
+                    anchored=request.right.anchored,
+                    once=request.once,
+                )
+            )
+        revisions = []
+        for request, problem, found in zip(
+            requests, problems, self._search(self.directions.forward, problems, 1), strict=True
+        ):
+            if not found:
+                revisions.append(self._revision(request, _Candidate(request.left, request.right), 0.0))
+                continue
+            written = found[0]
+            spans = tuple(
+                (a + len(problem.prefix), b + len(problem.prefix))
+                for a, b in _spans(written.starts, problem.phrases)
+            )
+            if problem.prefix:
+                spans = ((0, len(problem.prefix)), *spans)
+            pieces = (*problem.prefix, *written.pieces)
+            revisions.append(Revision(pieces, spans, len(request.left.fixed), pieces, pieces, written.score))
+        return revisions
+
+    def _score(self, rows: Sequence[int], sentences: Sequence[Phrase]) -> list[float]:
+        """Log-probability per piece of whole sentences, mean of both decoders."""
+        self.check()
+        total = torch.zeros(len(sentences))
+        for direction in (self.directions.forward, self.directions.backward):
+            scored = score(direction, self.sources.start(direction), rows, sentences)
+            logp = scored.logp
+            if self.readers is not None:
+                reader = self.readers.backward if direction.backward else self.readers.forward
+                logp = reader.mix(
+                    scored.features, logp, [direction.order(pieces) for pieces in sentences]
+                ).logp
+            total += logp.sum(1).cpu()
+        return [
+            value / (2 * (len(pieces) + 1)) for value, pieces in zip(total.tolist(), sentences, strict=True)
+        ]
+
+    def _change(self, request: Request, candidate: _Candidate) -> float:
+        """Share of the words outside the fix that a candidate changes, in [0, 1]."""
+        if not self.settings.stability:
+            return 0.0
+        vocabulary = self.directions.forward.vocabulary
+        kept = words = 0
+        for old, new in (
+            (request.left.pieces, candidate.left.pieces),
+            (request.right.pieces, candidate.right.pieces),
+        ):
+            before = [word.text for word in vocabulary.words(old)]
+            after = [word.text for word in vocabulary.words(new)]
+            words += max(len(before), len(after))
+            kept += sum(
+                b.size for b in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+            )
+        return 1.0 - kept / words if words else 0.0
+
+    def _revision(
+        self, request: Request, chosen: _Candidate, value: float, first: Part | None = None
+    ) -> Revision:
+        left, focus, right = chosen.left, request.focus, chosen.right
+        shift = len(left.pieces) + len(focus)
+        fixed = (
+            *left.fixed,
+            (len(left.pieces), shift),
+            *((a + shift, b + shift) for a, b in right.fixed),
+        )
+        pieces = (*left.pieces, *focus, *right.pieces)
+        forward = (*request.left.pieces, *focus, *(first or right).pieces)
+        return Revision(pieces, fixed, len(left.fixed), forward, pieces, value)
+
+
+def _spans(starts: Sequence[int], phrases: Sequence[Phrase]) -> tuple[Span, ...]:
+    return tuple((start, start + len(phrase)) for start, phrase in zip(starts, phrases, strict=True))
+
+
+def _unique(parts: Sequence[Part]) -> list[Part]:
+    """Parts with different pieces, the first of each."""
+    return list({part.pieces: part for part in reversed(parts)}.values())[::-1]
