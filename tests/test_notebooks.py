@@ -1,4 +1,4 @@
-"""The example notebooks run from top to bottom in a kernel of this environment, as a stranger would run them."""
+"""The example notebooks run from top to bottom, in a kernel of this environment, as a stranger runs them."""
 
 from __future__ import annotations
 
