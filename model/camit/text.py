@@ -29,6 +29,7 @@ PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = 4
 SPACE = "\u2581"  # sentencepiece's mark for "a space stands before this piece"
 MAX_CHARACTERS = 5_000
+COMMON_PIECES = 200
 # How people write a language: Chinese and Japanese put no space between words.
 UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th"})
 _JOINERS = frozenset("'\u2019-\u2010\u2011_")
@@ -161,6 +162,7 @@ class Vocabulary(ABC):
         self._extra: dict[str, int] = {}
         self._pieces: list[str] = list(pieces)
         self._size = len(pieces)
+        self._common = SPECIALS + COMMON_PIECES  # vocabularies are in the order of frequency
         bodies = [piece.removeprefix(SPACE) for piece in pieces]
         self._opens = np.array([piece.startswith(SPACE) for piece in pieces])
         self._head = np.array([_edge(b[0]) if b else Edge.SPACE for b in bodies], dtype=np.int8)
@@ -223,6 +225,16 @@ class Vocabulary(ABC):
         if left < SPECIALS or right < SPECIALS:
             return True
         return bool(self._opens[right] or BOUNDARY[self._tail[left], self._head[right]])
+
+    def separated(self, piece: int) -> tuple[int, ...]:
+        """This piece with a space before it, so that it begins a token wherever it stands."""
+        if self._opens[piece]:
+            return (piece,)
+        return self.encode_word(self._text([piece]), True)
+
+    def is_common(self, phrase: Sequence[int]) -> bool:
+        """Punctuation and the most frequent words, which may well stand in a sentence several times."""
+        return all(i < self._common for i in phrase)
 
     def boundary_class(self, piece: int, before: bool) -> int:
         """Pieces of one class have the same `boundaries_after` (or, with `before`, the same `boundaries_before`)."""
@@ -318,6 +330,7 @@ class PieceVocabulary(Vocabulary):
         super().__init__([self._processor.id_to_piece(i) for i in range(size)], language, segmented)
         self._byte = np.array([self._processor.is_byte(i) for i in range(size)])
         self._head[self._byte] = self._tail[self._byte] = Edge.WORD
+        self._common += int(self._byte.sum())
         self._bytes = {int(self._pieces[i][3:5], 16): int(i) for i in np.flatnonzero(self._byte)}
         if len(self._bytes) != 256:
             raise CheckpointError(f"{name} has no byte fallback; train it with byte_fallback=True.")

@@ -50,10 +50,11 @@ class Written(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A word from memory, offered at one step: its pieces and the probability of copying it."""
+    """A word from memory, offered at one step: its pieces, the probability of copying it, and the entry it comes from."""
 
     pieces: Phrase
     probability: float
+    entry: int
 
 
 class Mixed(NamedTuple):
