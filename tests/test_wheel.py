@@ -23,13 +23,14 @@ pytestmark = pytest.mark.slow
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """``dist/`` of a copy of the checkout: the sdist, and the wheel that is built from the sdist."""
     folder = tmp_path_factory.mktemp("source")
+    path = path_without_node(tmp_path_factory.mktemp("path") / "bin")
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listing, cwd=CHECKOUT, capture_output=True, check=True).stdout.decode().split("\0")
     for name in names:
         if name and (CHECKOUT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(CHECKOUT / name, folder / name)
-    run(sys.executable, "-m", "build", "--no-isolation", cwd=folder, path=path_without_node(folder / "bin"))
+    run(sys.executable, "-m", "build", "--no-isolation", cwd=folder, path=path)
     return folder / "dist"
 
 
@@ -43,7 +44,7 @@ def wheel(distributions: Path) -> Path:
 def fresh_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A new environment that has the wheel, and the wheel's dependencies by way of this environment.
 
-    A path file names our site-packages, whose own path files (the editable install) Python then leaves unread.
+    A path file names our site-packages; Python does not read the path files in there (the editable install).
     """
     folder = tmp_path_factory.mktemp("fresh")
     venv.create(folder, with_pip=False, symlinks=True)
