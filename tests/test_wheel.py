@@ -120,6 +120,8 @@ def path_without_node(folder: Path) -> str:
 def run(*command: str, cwd: Path | None = None, path: str | None = None, stdin: str = "") -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {"PATH": path} if path else {}
-    done = subprocess.run(command, cwd=cwd, env=environment, input=stdin, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, input=stdin, capture_output=True, encoding="utf-8"
+    )
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     return done.stdout
