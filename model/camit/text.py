@@ -164,6 +164,7 @@ class Vocabulary(ABC):
         self._size = len(pieces)
         self._common = SPECIALS + COMMON_PIECES  # vocabularies are in the order of frequency
         bodies = [piece.removeprefix(SPACE) for piece in pieces]
+        self.bodies: tuple[str, ...] = (*[""] * SPECIALS, *bodies[SPECIALS:])  # the letters of each piece
         self._opens = np.array([piece.startswith(SPACE) for piece in pieces])
         self._head = np.array([_edge(b[0]) if b else Edge.SPACE for b in bodies], dtype=np.int8)
         self._tail = np.array([_edge(b[-1]) if b else Edge.SPACE for b in bodies], dtype=np.int8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -139,26 +140,31 @@ class Translator:
         texts: Sequence[str],
         ids: Sequence[Sequence[int]],
         sentences: Sequence[Phrase],
+        reader: Reader | None = None,
     ) -> list[tuple[Token, ...]]:
         """Sentences of pieces as tokens with probability and attention, from one teacher-forced pass."""
         scored = score(self.directions.forward, sources.forward, rows, sentences)
+        mixed = reader.mix(scored.features, scored.logp, sentences) if reader else None
+        logps = (mixed.logp if mixed else scored.logp).tolist()
+        thetas = mixed.theta.tolist() if mixed else None
         result = []
         for row, (text, source, pieces) in enumerate(zip(texts, ids, sentences, strict=True)):
-            logp = scored.logp[row].tolist()
             attention = scored.features.attention[row, : len(pieces), : len(source)]
             spread = attention @ self.alignment(text, source)  # [pieces, source tokens]
-            tokens = []
-            for word in self.target_vocabulary.words(pieces):
-                weights = spread[word.start : word.stop].mean(0)
-                tokens.append(
+            copied = {start: entry for start, _, entry in mixed.copied[row]} if mixed else {}
+            result.append(
+                tuple(
                     Token(
                         text=word.text,
                         space_before=word.space_before,
-                        probability=float(torch.tensor(logp[word.start : word.stop]).sum().exp()),
-                        attention=tuple(round(x, 4) for x in weights.tolist()),
+                        probability=min(1.0, math.exp(sum(logps[row][word.start : word.stop]))),
+                        attention=tuple(round(x, 4) for x in spread[word.start : word.stop].mean(0).tolist()),
+                        theta=thetas[row][word.start] if thetas else 0.0,
+                        copied_from=copied.get(word.start),
                     )
+                    for word in self.target_vocabulary.words(pieces)
                 )
-            result.append(tuple(tokens))
+            )
         return result
 
     def alignment(self, text: str, ids: Sequence[int]) -> torch.Tensor:
