@@ -149,7 +149,7 @@ def read_tensors(path: Path, digest: str | None = None) -> dict[str, Tensor]:
         ) from error
 
 
-def load_weights(network: Network, weights: dict[str, Tensor], path: Path) -> None:
+def load_weights(network: torch.nn.Module, weights: dict[str, Tensor], path: Path) -> None:
     """Put weights into a network; names and shapes must be exactly its own."""
     expected = network.state_dict()
     if missing := sorted(expected.keys() - weights.keys()):

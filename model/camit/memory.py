@@ -1,0 +1,500 @@
+"""The revision memory: every fix of a session, to be copied when its context comes again (the paper's "Revision Memory").
+
+An entry is a key, the decoding state s' and context vector c' where the fixed word begins, and a value, the word itself:
+a phrase of pieces that is copied whole or not at all. Keys exist for both decoders. `gate.py` decides how much is copied;
+this module writes, forgets, re-keys after learning, and hands the search what it reads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import msgspec
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from camit.checkpoint import write_atomically
+from camit.errors import InputError, SessionError
+from camit.gate import Gates, Keys, MemoryReader
+from camit.networks import Features, State
+from camit.search.direction import Direction
+from camit.search.grid import Phrase
+from camit.search.revise import Readers
+from camit.text import PAD, SPECIALS, normalise, screen_words
+from camit.translator import Translator
+
+Preset = Literal["default", "paper"]
+
+
+@dataclass(frozen=True)
+class MemorySettings:
+    """How the memory behaves; the comments say how the numbers were chosen."""
+
+    size: int = 100  # the paper's
+    active_from: int = 1  # entries before anything is read; the paper waits for 20
+    cut: float = 0.05  # theta * r below this is not offered
+    anchors: int = 3  # source words an entry stands for, at most
+    paper: bool = False  # the paper's theta and r, which look at nothing but s and c
+
+
+PRESETS: dict[str, MemorySettings] = {
+    "default": MemorySettings(),
+    "paper": MemorySettings(active_from=20, cut=0.0, paper=True),
+}
+
+
+class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A remembered word or phrase, and the sentence it comes from."""
+
+    id: int
+    text: str
+    source: str
+    target: str
+    sentence: int | None  # the draft it was confirmed in; None when added by hand
+    start: int  # the slice of the target's pieces
+    stop: int
+    pieces: Phrase
+    target_pieces: Phrase
+    anchor: tuple[str, ...]  # the source words it stands for
+    pinned: bool = False
+    copies: int = 0
+    created: float = 0.0
+
+
+@dataclass(frozen=True)
+class MemoryWeights:
+    """What the memory says along a sentence: theta per token, r per token and entry."""
+
+    theta: tuple[float, ...]
+    r: tuple[tuple[float, ...], ...]
+    entries: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MemorySnapshot:
+    """Everything a memory holds, exactly. `to_bytes` is data (safetensors with a JSON header), never code."""
+
+    entries: tuple[MemoryEntry, ...]
+    next_id: int
+    keys: dict[str, Tensor]
+
+    def to_bytes(self) -> bytes:
+        header = {"entries": msgspec.json.encode(self.entries).decode(), "next_id": str(self.next_id)}
+        return safetensors.torch.save(self.keys, metadata=header)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> MemorySnapshot:
+        try:
+            keys = safetensors.torch.load(data)
+            length = int.from_bytes(data[:8], "little")
+            header: dict[str, Any] = msgspec.json.decode(data[8 : 8 + length])["__metadata__"]
+            entries = msgspec.json.decode(header["entries"], type=tuple[MemoryEntry, ...])
+            return cls(entries, int(header["next_id"]), keys)
+        except (safetensors.SafetensorError, msgspec.MsgspecError, KeyError, ValueError) as error:
+            raise SessionError(
+                f"the stored revision memory cannot be read ({error}); start with an empty one."
+            ) from error
+
+
+class Known(Protocol):
+    """A source and the pieces of its translation, as a draft has them."""
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def pieces(self) -> Phrase: ...
+
+
+class RevisionMemory:
+    """Remembers fixes and offers them to both decoders.
+
+    >>> memory = RevisionMemory(translator)  # doctest: +SKIP
+    >>> memory.add("蓝鲸", "blue whale").text  # doctest: +SKIP
+    'blue whale'
+    """
+
+    def __init__(
+        self,
+        translator: Translator,
+        *,
+        preset: Preset = "default",
+        size: int | None = None,
+        active_from: int | None = None,
+    ) -> None:
+        if preset not in PRESETS:
+            raise InputError(f"unknown memory preset {preset!r}; choose one of {', '.join(PRESETS)}.")
+        settings = PRESETS[preset]
+        if size is not None:
+            settings = replace(settings, size=size)
+        if active_from is not None:
+            settings = replace(settings, active_from=active_from)
+        if settings.size < 1:
+            raise InputError(f"a memory needs room for at least 1 entry, not {size!r}.")
+        self.enabled = True
+        self.settings = settings
+        self._translator = translator
+        self._entries: tuple[MemoryEntry, ...] = ()
+        self._keys: dict[bool, Keys] = {}  # by direction.backward
+        self._next_id = 1
+        self._gates = _gates(translator)
+
+    @property
+    def entries(self) -> tuple[MemoryEntry, ...]:
+        """Oldest first."""
+        return self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __getitem__(self, entry: int) -> MemoryEntry:
+        return self._entries[self._index(entry)]
+
+    # Writing
+
+    def write(
+        self,
+        source: str,
+        source_ids: Sequence[int],
+        target_pieces: Phrase,
+        spans: Sequence[tuple[int, int]],
+        sentence: int | None,
+    ) -> tuple[MemoryEntry, ...]:
+        """Remember the fixes of a confirmed sentence; `spans` are slices of its pieces."""
+        vocabulary = self._translator.target_vocabulary
+        worth = [
+            (start, stop)
+            for start, stop in dict.fromkeys(spans)
+            if any(c.isalnum() for c in vocabulary.decode(target_pieces[start:stop]))
+        ]
+        if not worth:
+            return ()
+        target = vocabulary.decode(target_pieces)
+        read = self._read([(source_ids, target_pieces)])
+        now = time.time()
+        new = []
+        for start, stop in worth:
+            new.append(
+                MemoryEntry(
+                    id=self._next_id,
+                    text=vocabulary.decode(target_pieces[start:stop]),
+                    source=source,
+                    target=target,
+                    sentence=sentence,
+                    start=start,
+                    stop=stop,
+                    pieces=tuple(target_pieces[start:stop]),
+                    target_pieces=tuple(target_pieces),
+                    anchor=self._anchor(source, source_ids, read, len(target_pieces), start, stop),
+                    created=now,
+                )
+            )
+            self._next_id += 1
+        self._append(new, _pick(read, [(0, e) for e in new]))
+        return tuple(e for e in new if e in self._entries)
+
+    def add(self, source: str, text: str) -> MemoryEntry:
+        """Remember by hand that `source` (a term or a sentence) is called `text`.
+
+        >>> memory.add("比拉特", "Billat")  # doctest: +SKIP
+        """
+        source = normalise(source, what="the source term")
+        text = normalise(text, what="the translation")
+        ids = self._translator.encode_source(source)
+        pieces = tuple(self._translator.target_vocabulary.encode(text))
+        read = self._read([(ids, pieces)])
+        words = tuple(w for w, _ in screen_words(source, self._translator.source_language) if _says(w))
+        anchor = ("".join(source.split()),) if len(words) <= self.settings.anchors else words
+        entry = MemoryEntry(
+            id=self._next_id,
+            text=text,
+            source=source,
+            target=text,
+            sentence=None,
+            start=0,
+            stop=len(pieces),
+            pieces=pieces,
+            target_pieces=pieces,
+            anchor=anchor,
+            created=time.time(),
+        )
+        self._next_id += 1
+        self._append([entry], _pick(read, [(0, entry)]))
+        return entry
+
+    def remove(self, entry: int) -> None:
+        """Forget an entry by its id."""
+        at = self._index(entry)
+        self._keep([i for i in range(len(self._entries)) if i != at])
+
+    def pin(self, entry: int) -> None:
+        """Never forget this entry to make room."""
+        self._change(entry, pinned=True)
+
+    def unpin(self, entry: int) -> None:
+        self._change(entry, pinned=False)
+
+    def count_copy(self, entry: int) -> None:
+        """Note that an entry was copied into a translation; one that is gone meanwhile is passed over."""
+        if any(e.id == entry for e in self._entries):
+            self._change(entry, copies=self[entry].copies + 1)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._entries, self._keys = (), {}
+
+    # Glossaries
+
+    def import_tsv(self, path: str | Path) -> tuple[MemoryEntry, ...]:
+        """Rows `source<TAB>translation` of a glossary become entries; all rows are checked before any is added."""
+        rows = _read_tsv(Path(path))
+        if len(rows) > self.settings.size:
+            raise InputError(
+                f"{path} has {len(rows)} rows; the memory holds {self.settings.size}. Shorten the file or make a "
+                "larger memory."
+            )
+        known = {(e.source, e.text) for e in self._entries}
+        return tuple(self.add(source, text) for source, text in rows if (source, text) not in known)
+
+    def export_tsv(self, path: str | Path) -> None:
+        """Write all entries as `source<TAB>translation`, a file `import_tsv` reads again."""
+        lines = dict.fromkeys(
+            f"{e.source if e.sentence is None else ' '.join(e.anchor) or e.source}\t{e.text}\n"
+            for e in self._entries
+        )
+        write_atomically(Path(path), "".join(lines).encode())
+
+    # Reading
+
+    def readers(self, source: str | None = None) -> Readers | None:
+        """What a search of this source reads; None when the memory has nothing to say about it."""
+        if not self.enabled or not self._entries or len(self._entries) < self.settings.active_from:
+            return None
+        chosen, match = list(range(len(self._entries))), None
+        if source is not None and not self.settings.paper:
+            chosen, match = self._matching(source)
+            if not chosen:
+                return None
+        forward, backward = (
+            MemoryReader(
+                direction,
+                self._gates.of(direction),
+                self._keys[direction.backward].select(chosen),
+                [self._entries[i].pieces for i in chosen],
+                [self._entries[i].id for i in chosen],
+                match=match,
+                cut=self.settings.cut,
+                paper=self.settings.paper,
+            )
+            for direction in (self._translator.directions.forward, self._translator.directions.backward)
+        )
+        return Readers(forward, backward)
+
+    def weights(self, draft: Known) -> MemoryWeights:
+        """theta per token and r per token and entry along a draft, as the forward decoder reads the memory."""
+        entries = tuple(e.id for e in self._entries)
+        words = self._translator.target_vocabulary.words(draft.pieces)
+        readers = self.readers(draft.source)
+        if readers is None or not words:
+            return MemoryWeights((0.0,) * len(words), ((0.0,) * len(entries),) * len(words), entries)
+        reader = readers.forward
+        assert isinstance(reader, MemoryReader)
+        with torch.inference_mode():
+            sources = self._translator.read([self._translator.encode_source(draft.source)])
+            direction = self._translator.directions.forward
+            features = _follow(direction, sources.forward, [draft.pieces])
+            theta, r = reader.weigh(features)
+        starts = [word.start for word in words]
+        column = {entry: n for n, entry in enumerate(reader.ids)}
+        rows = r[0, starts].tolist()
+        return MemoryWeights(
+            tuple(theta[0, starts].tolist()),
+            tuple(tuple(row[column[e]] if e in column else 0.0 for e in entries) for row in rows),
+            entries,
+        )
+
+    def rekey(self) -> None:
+        """Keys of all entries anew, in both directions: after a lesson the old ones are stale."""
+        if not self._entries:
+            return
+        rows: dict[tuple[str, Phrase], int] = {}
+        for e in self._entries:
+            rows.setdefault((e.source, e.target_pieces), len(rows))
+        encode = self._translator.encode_source
+        read = self._read([(encode(source), pieces) for source, pieces in rows])
+        self._keys = _pick(read, [(rows[e.source, e.target_pieces], e) for e in self._entries])
+
+    # Exact state
+
+    def snapshot(self) -> MemorySnapshot:
+        """The whole state; cheap, since nothing in it is ever changed in place."""
+        keys = {
+            f"{'backward' if b else 'forward'}.{name}": tensor
+            for b, pair in self._keys.items()
+            for name, tensor in (("s", pair.s), ("c", pair.c))
+        }
+        return MemorySnapshot(self._entries, self._next_id, keys)
+
+    def restore(self, snapshot: MemorySnapshot) -> None:
+        """Back to exactly this state."""
+        self._entries = tuple(map(self._renumbered, snapshot.entries))
+        self._next_id = snapshot.next_id
+        self._keys = {}
+        if not snapshot.entries:
+            return
+        try:
+            keys = {
+                b: Keys(snapshot.keys[f"{name}.s"], snapshot.keys[f"{name}.c"])
+                for b, name in ((False, "forward"), (True, "backward"))
+            }
+        except KeyError:
+            self.rekey()  # entries came without keys
+            return
+        if any(len(k.s) != len(snapshot.entries) for k in keys.values()):
+            raise SessionError(
+                "the stored revision memory is damaged: it has more or fewer keys than entries."
+            )
+        self._keys = keys
+
+    # Inside
+
+    def _index(self, entry: int) -> int:
+        for at, e in enumerate(self._entries):
+            if e.id == entry:
+                return at
+        raise InputError(f"the memory has no entry {entry!r}; its entries are listed in memory.entries.")
+
+    def _change(self, entry: int, **fields: Any) -> None:
+        at = self._index(entry)
+        entries = list(self._entries)
+        entries[at] = msgspec.structs.replace(entries[at], **fields)
+        self._entries = tuple(entries)
+
+    def _renumbered(self, entry: MemoryEntry) -> MemoryEntry:
+        """Words outside the vocabulary have ids of this process only; they are looked up by their text."""
+        vocabulary = self._translator.target_vocabulary
+        if all(i < len(vocabulary) for i in entry.target_pieces):
+            return entry
+        pieces = tuple(vocabulary.encode(entry.target))
+        return msgspec.structs.replace(entry, target_pieces=pieces, pieces=pieces[entry.start : entry.stop])
+
+    def _append(self, new: Sequence[MemoryEntry], keys: dict[bool, Keys]) -> None:
+        self._entries = (*self._entries, *new)
+        for b, k in keys.items():
+            old = self._keys.get(b)
+            self._keys[b] = k if old is None else Keys(torch.cat((old.s, k.s)), torch.cat((old.c, k.c)))
+        surplus = len(self._entries) - self.settings.size
+        if surplus > 0:
+            # The oldest unpinned go first; with everything pinned, the oldest of all.
+            oldest = sorted(range(len(self._entries)), key=lambda i: (self._entries[i].pinned, i))[:surplus]
+            self._keep([i for i in range(len(self._entries)) if i not in set(oldest)])
+
+    def _keep(self, chosen: list[int]) -> None:
+        self._entries = tuple(self._entries[i] for i in chosen)
+        self._keys = {b: keys.select(chosen) for b, keys in self._keys.items()} if chosen else {}
+
+    def _read(self, sentences: Sequence[tuple[Sequence[int], Phrase]]) -> dict[bool, Features]:
+        """What both decoders know along whole sentences, from one pass each; nothing is scored."""
+        with torch.inference_mode():
+            sources = self._translator.read([ids for ids, _ in sentences])
+            return {
+                direction.backward: _follow(direction, sources.start(direction), [t for _, t in sentences])
+                for direction in (self._translator.directions.forward, self._translator.directions.backward)
+            }
+
+    def _anchor(
+        self, source: str, ids: Sequence[int], read: dict[bool, Features], length: int, start: int, stop: int
+    ) -> tuple[str, ...]:
+        """The source words that attention rests on, in both directions, while the phrase is written."""
+        forward = read[False].attention[0, start:stop].mean(0)
+        backward = read[True].attention[0, length - stop : length - start].mean(0)
+        words = screen_words(source, self._translator.source_language)
+        weight = ((forward + backward) @ self._translator.alignment(source, ids)).tolist()
+        ranked = sorted((-w, word) for w, (word, _) in zip(weight, words, strict=True) if _says(word))
+        near = [word for w, word in ranked[: self.settings.anchors] if w <= 0.5 * ranked[0][0]]
+        return tuple(dict.fromkeys(near))
+
+    def _matching(self, source: str) -> tuple[list[int], Tensor]:
+        """Entries whose source words stand in this source, and which of its pieces those are. [source, entries]"""
+        text = "".join(source.split())
+        ids = self._translator.encode_source(source)
+        owners: list[int] = []  # the piece each character belongs to
+        for row, index in enumerate(ids):
+            owners.extend([row] * self._translator.source_vocabulary.characters(index))
+        chosen: list[int] = []
+        columns: list[Tensor] = []
+        for n, entry in enumerate(self._entries):
+            column = torch.zeros(len(ids))
+            for word in entry.anchor:
+                at = text.find(word)
+                while at >= 0:
+                    column[owners[at : at + len(word)]] = 1.0
+                    at = text.find(word, at + 1)
+            if column.any():
+                chosen.append(n)
+                columns.append(column)
+        return chosen, torch.stack(columns, dim=1) if columns else torch.zeros(len(ids), 0)
+
+
+def _gates(translator: Translator) -> Gates:
+    """The trained gates of the checkpoint, sized by what its decoders hand out."""
+    sources = translator.read([[SPECIALS]])
+    with torch.inference_mode():
+        direction = translator.directions.forward
+        features = _follow(direction, sources.forward, [(SPECIALS,)])
+    return Gates.load(translator.directory, features.s.shape[2], features.c.shape[2])
+
+
+def _follow(direction: Direction, start: State, sentences: Sequence[Phrase]) -> Features:
+    """Features along known sentences, one per source; position i predicts piece i in the order of the direction."""
+    longest = max(map(len, sentences))
+    first = direction.decoder.first_piece
+    ordered = [direction.feed(direction.order(pieces)) for pieces in sentences]
+    tokens = [[first, *pieces, *[PAD] * (longest - len(pieces))] for pieces in ordered]
+    device = next(direction.decoder.parameters()).device
+    return direction.decoder.advance(start, torch.tensor(tokens, device=device))[1]
+
+
+def _pick(read: dict[bool, Features], wanted: Sequence[tuple[int, MemoryEntry]]) -> dict[bool, Keys]:
+    """Keys of entries from the features of their sentences (a row each): where the first piece is predicted."""
+    rows = torch.tensor([row for row, _ in wanted])
+    at = {
+        False: torch.tensor([e.start for _, e in wanted]),
+        True: torch.tensor([len(e.target_pieces) - e.stop for _, e in wanted]),
+    }
+    # Clones: plain tensors, free of the batch they come from and of inference mode.
+    return {b: Keys(f.s[rows, at[b]].clone(), f.c[rows, at[b]].clone()) for b, f in read.items()}
+
+
+def _says(word: str) -> bool:
+    return any(c.isalnum() for c in word)
+
+
+def _read_tsv(path: Path) -> list[tuple[str, str]]:
+    try:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path} cannot be read as a glossary ({error}); give UTF-8 text, source<TAB>translation."
+        ) from error
+    rows: dict[tuple[str, str], None] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        columns = line.split("\t")
+        if len(columns) < 2 or not columns[0].strip() or not columns[1].strip():
+            raise InputError(
+                f"{path}, line {number}: need source<TAB>translation, both non-empty; got {line!r}."
+            )
+        rows[
+            normalise(columns[0], what=f"{path}, line {number}"),
+            normalise(columns[1], what=f"{path}, line {number}"),
+        ] = None
+    if not rows:
+        raise InputError(f"{path} has no rows; a glossary has lines source<TAB>translation.")
+    return list(rows)
