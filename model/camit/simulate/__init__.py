@@ -1,0 +1,1 @@
+"""Simulated users, protocols, metrics and the paper's tables: `camit simulate`."""
