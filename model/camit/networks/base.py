@@ -71,6 +71,15 @@ class Decoder(nn.Module, ABC):
     def advance(self, state: State, tokens: Tensor) -> tuple[State, Features]:
         """Read tokens [rows, n], n >= 1; Features at position i predict what follows token i."""
 
+    def read(self, encoded: Encoded, tokens: Tensor) -> Tensor:
+        """The decoding states s [sentences, n, d] of whole known sentences: all that a training loss needs."""
+        return self.advance(self.start(encoded), tokens)[1].s
+
+    @property
+    @abstractmethod
+    def output_layer(self) -> tuple[Tensor, Tensor | None]:
+        """Weight [target vocabulary, d] and bias of `logits`, for losses that never hold all scores at once."""
+
     @abstractmethod
     def logits(self, s: Tensor) -> Tensor:
         """Scores over the target vocabulary for decoding states s [..., d]."""

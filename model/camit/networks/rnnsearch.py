@@ -80,6 +80,10 @@ class RNNDecoder(Decoder):
         new = RNNState(hidden, state.annotations, state.keys, state.bias, state.sentence)
         return new, Features(self.dropout(s), context, torch.stack(attentions, 1))
 
+    @property
+    def output_layer(self) -> tuple[Tensor, Tensor | None]:
+        return self.output.weight, self.output.bias
+
     def logits(self, s: Tensor) -> Tensor:
         result: Tensor = self.output(s)
         return result

@@ -77,6 +77,14 @@ class CrossAttention(nn.Module):
         read = torch.matmul(weights, v).transpose(1, 2).reshape(rows, n, d)
         return self.out(read), weights.mean(dim=1).view(rows, n, -1)
 
+    def read(self, x: Tensor, annotations: Tensor, real: Tensor | None) -> Tensor:
+        """The read-out alone, one row per sentence: the fused kernel, which keeps no attention weights."""
+        sentences, n, d = x.shape
+        q = self.q(x).view(sentences, n, self.heads, d // self.heads).transpose(1, 2)
+        k, v = self.keys_values(annotations)
+        read = F.scaled_dot_product_attention(q, k, v, attn_mask=real)
+        return self.out(read.transpose(1, 2).reshape(sentences, n, d))  # type: ignore[no-any-return]
+
 
 class EncoderLayer(nn.Module):
     def __init__(self, config: NetworkConfig) -> None:
@@ -122,6 +130,15 @@ class DecoderLayer(nn.Module):
         x = x + self.dropout(c)
         x = x + self.dropout(self.ff2(F.relu(self.ff1(self.norm3(x)))))
         return x, (k, v), c, attention
+
+    def read(self, x: Tensor, annotations: Tensor, real: Tensor | None) -> Tensor:
+        """`forward` over whole sentences without caches and attention weights."""
+        q, k, v = self.attention.split(self.norm1(x))
+        read = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.dropout(self.attention.merge(read))
+        x = x + self.dropout(self.cross.read(self.norm2(x), annotations, real))
+        x = x + self.dropout(self.ff2(F.relu(self.ff1(self.norm3(x)))))
+        return x
 
 
 @dataclass(frozen=True)
@@ -176,16 +193,32 @@ class TransformerDecoder(Decoder):
 
     def advance(self, state: State, tokens: Tensor) -> tuple[TransformerState, Features]:
         assert isinstance(state, TransformerState)
-        weight = self._embedding[0].weight
         stop = state.length + tokens.shape[1]
-        x = F.embedding(tokens, weight) * math.sqrt(self.d) + positions(state.length, stop, self.d, weight)
-        x = self.dropout(x)
+        x = self._embed(tokens, state.length)
         past = []
         for index, (layer, source) in enumerate(zip(self.layers, state.cross(), strict=True)):
             x, cache, c, attention = layer(x, state.past[index] if state.past else None, source)
             past.append(cache)
         new = TransformerState(tuple(past), state.source, state.bias, state.sentence, stop)
         return new, Features(self.norm(x), c, attention)
+
+    def read(self, encoded: Encoded, tokens: Tensor) -> Tensor:
+        x = self._embed(tokens, 0)
+        real = None if bool(encoded.real.all()) else encoded.real[:, None, None, :]
+        for layer in self.layers:
+            x = layer.read(x, encoded.annotations, real)  # type: ignore[operator]
+        result: Tensor = self.norm(x)
+        return result
+
+    def _embed(self, tokens: Tensor, start: int) -> Tensor:
+        weight = self._embedding[0].weight
+        x = F.embedding(tokens, weight) * math.sqrt(self.d)
+        result: Tensor = self.dropout(x + positions(start, start + tokens.shape[1], self.d, weight))
+        return result
+
+    @property
+    def output_layer(self) -> tuple[Tensor, Tensor | None]:
+        return self._embedding[0].weight, None
 
     def logits(self, s: Tensor) -> Tensor:
         return F.linear(s, self._embedding[0].weight)

@@ -1,0 +1,1 @@
+"""Training: corpora, vocabularies, batches, the trainer and the stage that trains the revision memory."""
