@@ -1,13 +1,34 @@
 """Interactive machine translation that corrects and memorises (CAMIT).
 
 >>> import camit
->>> translator = camit.load("zh-en")
->>> translator.translate("你好。").text  # doctest: +SKIP
-'Hello.'
+>>> session = camit.Session(camit.load("zh-en"))  # doctest: +SKIP
+>>> draft = session.open("我们昨天在公园里看到了他。")  # doctest: +SKIP
+>>> draft.replace(1, "met").text  # doctest: +SKIP
+'We met him in the park yesterday.'
 """
 
+from camit.draft import Alternative, Draft, Stage
 from camit.errors import CamitError
+from camit.learning import Lesson
+from camit.memory import MemoryEntry, RevisionMemory
+from camit.session import Event, Session, Statistics
 from camit.tokens import SourceToken, Token
 from camit.translator import Translation, Translator, load
 
-__all__ = ["CamitError", "SourceToken", "Token", "Translation", "Translator", "load"]
+__all__ = [
+    "Alternative",
+    "CamitError",
+    "Draft",
+    "Event",
+    "Lesson",
+    "MemoryEntry",
+    "RevisionMemory",
+    "Session",
+    "SourceToken",
+    "Stage",
+    "Statistics",
+    "Token",
+    "Translation",
+    "Translator",
+    "load",
+]
