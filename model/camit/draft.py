@@ -126,8 +126,17 @@ class Draft:
         return self._versions[self._at]
 
     @property
+    def pieces(self) -> Phrase:
+        """The sentence as the network writes it."""
+        return self.version.pieces
+
+    @property
     def tokens(self) -> tuple[Token, ...]:
         return self.version.tokens
+
+    @property
+    def pieces(self) -> Phrase:
+        return self.version.pieces
 
     @property
     def text(self) -> str:
@@ -150,6 +159,15 @@ class Draft:
     @property
     def can_redo(self) -> bool:
         return self._at + 1 < len(self._versions) and not self.confirmed
+
+    @property
+    def untouched(self) -> bool:
+        """Nobody has changed, locked or confirmed anything here yet."""
+        return len(self._versions) == 1 and not self.confirmed
+
+    def begin(self, first: Version) -> None:
+        """Start over from another first version; `Session.refresh` does this."""
+        self._versions, self._at = (first,), 0
 
     def replace(
         self, place: Place, text: str, *, keystrokes: int | None = None, mouse: int | None = None
@@ -379,7 +397,7 @@ class Draft:
                 left,
                 right,
                 typed=typed,
-                readers=self._session._readers(),
+                readers=self._session._readers(self),
             )
             shown = [Alternative(c.text, c.probability, c.entry) for c in found if c.text != current]
             return shown[:k]

@@ -127,18 +127,36 @@ class Session:
 
         def run() -> Draft:
             ids = tuple(self.translator.encode_source(source))
-            sources = self.translator.read([ids])
-            readers = self._readers()
-            reader = readers.forward if readers else None
-            pieces, _ = self.translator.best(sources, self.settings.beam, reader, self.worker.check)[0]
-            tokens = self.translator.tokens(sources, [0], [source], [ids], [pieces], reader)[0]
-            draft = Draft(self, len(self._drafts), source, ids, Version(pieces, tokens))
+            first, sources = self._first(source, ids)
+            draft = Draft(self, len(self._drafts), source, ids, first)
             self._drafts = (*self._drafts, draft)
             self._remember(draft, sources)
             self._log("open", draft)
             return draft
 
         return self.worker.call(run)
+
+    def refresh(self, draft: Draft) -> Draft:
+        """Translate a sentence that nobody has touched anew, with what was remembered and learned since it was opened."""
+
+        def run() -> Draft:
+            if not draft.untouched:
+                raise SessionError("only a draft that nobody has worked on can be translated anew.")
+            first, sources = self._first(draft.source, draft.source_ids)
+            draft.begin(first)
+            self._remember(draft, sources)
+            return draft
+
+        return self.worker.call(run)
+
+    def _first(self, source: str, ids: tuple[int, ...]) -> tuple[Version, Sources]:
+        """The machine's own translation, and the sentence as it was read."""
+        sources = self.translator.read([ids])
+        readers = self._readers()
+        reader = readers.forward if readers else None
+        pieces, _ = self.translator.best(sources, self.settings.beam, reader, self.worker.check)[0]
+        tokens = self.translator.tokens(sources, [0], [source], [ids], [pieces], reader)[0]
+        return Version(pieces, tokens), sources
 
     def confirm(self, draft: Draft | None = None) -> Lesson:
         """Accept a sentence as it stands: its fixes are remembered, and the model learns one guarded step from it."""
@@ -241,8 +259,8 @@ class Session:
         self._events = (*self._events, Event(time.time(), kind, draft.id, typed, keystrokes, mouse))
         self._latest = draft
 
-    def _readers(self) -> Readers | None:
-        return self.memory.readers()
+    def _readers(self, draft: Draft) -> Readers | None:
+        return self.memory.readers(draft.source)
 
     def _sources(self, draft: Draft) -> Sources:
         if draft.id not in self._encoded:
@@ -262,7 +280,7 @@ class Session:
     def _searcher(self, draft: Draft) -> Searcher:
         translator = self.translator
         sources = self._sources(draft)
-        return Searcher(translator.directions, sources, self.settings, self._readers(), self.worker.check)
+        return Searcher(translator.directions, sources, self.settings, self._readers(draft), self.worker.check)
 
     def _search(self, draft: Draft, request: Request) -> Revision:
         return self._searcher(draft).revise([request])[0]
@@ -275,7 +293,7 @@ class Session:
         self, draft: Draft, before: Version, after: Version, pieces: Phrase, forward: Phrase, backward: Phrase
     ) -> Version:
         """`after` with the tokens of its pieces, and the stages that led there."""
-        readers = self._readers()
+        readers = self._readers(draft)
         stages = [stage for stage in (forward, backward) if stage]
         sentences = [pieces, *stages]
         rows = [0] * len(sentences)
