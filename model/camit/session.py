@@ -152,7 +152,7 @@ class Session:
     def _first(self, source: str, ids: tuple[int, ...]) -> tuple[Version, Sources]:
         """The machine's own translation, and the sentence as it was read."""
         sources = self.translator.read([ids])
-        readers = self._readers()
+        readers = self.memory.readers(source)
         reader = readers.forward if readers else None
         pieces, _ = self.translator.best(sources, self.settings.beam, reader, self.worker.check)[0]
         tokens = self.translator.tokens(sources, [0], [source], [ids], [pieces], reader)[0]
