@@ -280,7 +280,9 @@ class Session:
     def _searcher(self, draft: Draft) -> Searcher:
         translator = self.translator
         sources = self._sources(draft)
-        return Searcher(translator.directions, sources, self.settings, self._readers(draft), self.worker.check)
+        return Searcher(
+            translator.directions, sources, self.settings, self._readers(draft), self.worker.check
+        )
 
     def _search(self, draft: Draft, request: Request) -> Revision:
         return self._searcher(draft).revise([request])[0]
