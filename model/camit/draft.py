@@ -135,10 +135,6 @@ class Draft:
         return self.version.tokens
 
     @property
-    def pieces(self) -> Phrase:
-        return self.version.pieces
-
-    @property
     def text(self) -> str:
         return detokenise((token.text, token.space_before) for token in self.tokens)
 

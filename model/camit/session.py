@@ -137,7 +137,7 @@ class Session:
         return self.worker.call(run)
 
     def refresh(self, draft: Draft) -> Draft:
-        """Translate a sentence that nobody has touched anew, with what was remembered and learned since it was opened."""
+        """Translate a sentence that nobody has touched anew, with what was learned since it was opened."""
 
         def run() -> Draft:
             if not draft.untouched:
