@@ -110,6 +110,7 @@ class Session:
         self._events: tuple[Event, ...] = ()
         self._confirmations: list[_Confirmed] = []
         self._latest: Draft | None = None
+        self._listeners: tuple[Callable[[], None], ...] = ()
         self._encoded: OrderedDict[int, Sources] = OrderedDict()
 
     @property
@@ -243,6 +244,10 @@ class Session:
         """Run something on the session's worker without waiting; a newer submit of the same key cancels an older one."""
         return self.worker.submit(run, key=key)
 
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Have `listener` called on the worker after each event, whoever caused it."""
+        self._listeners = (*self._listeners, listener)
+
     def close(self) -> None:
         """Finish what is queued and let the worker go."""
         self.worker.close()
@@ -258,6 +263,8 @@ class Session:
     def _log(self, kind: str, draft: Draft, *, typed: str = "", keystrokes: int = 0, mouse: int = 0) -> None:
         self._events = (*self._events, Event(time.time(), kind, draft.id, typed, keystrokes, mouse))
         self._latest = draft
+        for listener in self._listeners:
+            listener()
 
     def _readers(self, draft: Draft) -> Readers | None:
         return self.memory.readers(draft.source)
