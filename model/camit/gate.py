@@ -101,6 +101,7 @@ class MemoryReader:
         match: Tensor | None,
         cut: float,
         paper: bool,
+        times: Sequence[int] | None = None,
     ) -> None:
         self.ids = tuple(ids)
         self._direction = direction
@@ -113,6 +114,10 @@ class MemoryReader:
         column = {word: n for n, word in enumerate(self._words)}
         owner = [column[direction.order(phrase)] for phrase in phrases]
         self._one_each = len(self._words) == len(owner)
+        # How often a word may stand in the sentence: as often as the source words it stands for.
+        self._times = [0] * len(self._words)
+        for at, count in zip(owner, times or [1] * len(owner), strict=True):
+            self._times[at] = max(self._times[at], count)
         self._owner = torch.tensor(owner)
         if paper:
             self._s = (keys.s / math.sqrt(keys.s.shape[1])).t().contiguous()
@@ -145,7 +150,8 @@ class MemoryReader:
         for row, values in enumerate(share.tolist()):
             for column, value in enumerate(values):
                 if value >= self._cut:
-                    copies[row].append(Copy(self._words[column], value, self._entry(r[row], column)))
+                    entry = self._entry(r[row], column)
+                    copies[row].append(Copy(self._words[column], value, entry, self._times[column]))
         # Where nothing is worth copying the network alone decides.
         silent = torch.tensor([not offered for offered in copies])
         return theta.masked_fill(silent, 0.0), copies
@@ -155,7 +161,14 @@ class MemoryReader:
         theta, r = self.weigh(features)
         share = self._by_word(theta.unsqueeze(2) * r)
         share = share.masked_fill(share < self._cut, 0.0)
-        theta = theta.masked_fill(~(share > 0).any(dim=2), 0.0)
+        for row, pieces in enumerate(sentences):
+            for column, word in enumerate(self._words):
+                stands = [at for at in range(len(pieces)) if pieces[at : at + len(word)] == word]
+                if (
+                    len(stands) >= self._times[column]
+                ):  # offered no more once it stands often enough, as in a search
+                    share[row, stands[self._times[column] - 1] + 1 :, column] = 0.0
+        theta = share.sum(dim=2).clamp(max=1 - 1e-6)
         mixed = logp + torch.log1p(-theta)
         copied: list[list[tuple[int, int, int]]] = []
         for row, pieces in enumerate(sentences):

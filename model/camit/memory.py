@@ -149,9 +149,6 @@ class RevisionMemory:
         """Oldest first."""
         return self._entries
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def __getitem__(self, entry: int) -> MemoryEntry:
         return self._entries[self._index(entry)]
 
@@ -290,6 +287,7 @@ class RevisionMemory:
                 match=match,
                 cut=self.settings.cut,
                 paper=self.settings.paper,
+                times=None if source is None else [self._times(i, source) for i in chosen],
             )
             for direction in (self._translator.directions.forward, self._translator.directions.backward)
         )
@@ -418,6 +416,11 @@ class RevisionMemory:
         ranked = sorted((-w, word) for w, (word, _) in zip(weight, words, strict=True) if _says(word))
         near = [word for w, word in ranked[: self.settings.anchors] if w <= 0.5 * ranked[0][0]]
         return tuple(dict.fromkeys(near))
+
+    def _times(self, entry: int, source: str) -> int:
+        """How often the source says what an entry stands for."""
+        text = "".join(source.split())
+        return max(1, *(text.count(word) for word in self._entries[entry].anchor))
 
     def _matching(self, source: str) -> tuple[list[int], Tensor]:
         """Entries whose source words stand in this source, and which of its pieces those are. [source, entries]"""

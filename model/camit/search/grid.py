@@ -10,6 +10,7 @@ The network runs batched over all rows of all problems; the bookkeeping is plain
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -50,11 +51,15 @@ class Written(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A word from memory, offered at one step: its pieces, the probability of copying it, and the entry it comes from."""
+    """A word from memory, offered at one step: its pieces, the probability of copying it, and the entry it comes from.
+
+    `times`: how often the word may stand in the sentence before it is offered no more.
+    """
 
     pieces: Phrase
     probability: float
     entry: int
+    times: int = 1
 
 
 class Mixed(NamedTuple):
@@ -180,16 +185,13 @@ def _expand(
     logp = torch.log_softmax(direction.decoder.logits(features.s).squeeze(1), dim=1)  # [rows, vocabulary]
     copies: list[list[Copy]] = [[] for _ in owners]
     if reader is not None:
-        theta, copies = reader.read(features)
-        if any(copies):
-            logp = logp + torch.log1p(-theta).unsqueeze(1)
-            for row, offered in enumerate(copies):
-                for copy in offered:
-                    if len(copy.pieces) == 1 and copy.pieces[0] < logp.shape[1]:
-                        piece = copy.pieces[0]
-                        logp[row, piece] = torch.logaddexp(
-                            logp[row, piece], torch.tensor(copy.probability).log()
-                        )
+        _, offered = reader.read(features)
+        # What stands in the sentence already is not copied again, or a strong memory would repeat itself for ever.
+        copies = [
+            [copy for copy in row if occurrences(h.pieces, copy.pieces) < copy.times]
+            for (_, h), row in zip(owners, offered, strict=True)
+        ]
+        logp = _mixed(logp, copies)
     free_rows = [i for i, (_, h) in enumerate(owners) if not h.forced]
     result: list[list[_Candidate]] = [[] for _ in owners]
     for i, (_, h) in enumerate(owners):
@@ -223,9 +225,29 @@ def _expand(
             if (not h.pieces or direction.boundary(h.pieces[-1], copy.pieces[0])) and _room(
                 direction, b.problem, h
             ):
-                value = float(torch.tensor(copy.probability).log())
+                value = math.log(copy.probability)
                 row.append(_Candidate(value, i, copy.pieces[0], _COPY, copy.pieces[1:]))
     return result
+
+
+def _mixed(logp: Tensor, copies: Sequence[Sequence[Copy]]) -> Tensor:
+    """P = (1 - theta) P + theta r, for copied words of one known piece; longer ones are candidates of their own."""
+    theta = [sum(copy.probability for copy in row) for row in copies]
+    if not any(theta):
+        return logp
+    logp = logp + torch.log1p(-torch.tensor(theta, device=logp.device).clamp(max=1 - 1e-6)).unsqueeze(1)
+    for row, offered in enumerate(copies):
+        for copy in offered:
+            if len(copy.pieces) == 1 and copy.pieces[0] < logp.shape[1]:
+                piece = copy.pieces[0]
+                logp[row, piece] = math.log(math.exp(float(logp[row, piece])) + copy.probability)
+    return logp
+
+
+def occurrences(pieces: Phrase, phrase: Phrase) -> int:
+    """How often a phrase stands in a sequence of pieces."""
+    n = len(phrase)
+    return sum(pieces[at : at + n] == phrase for at in range(len(pieces) - n + 1))
 
 
 def _room(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> bool:
