@@ -32,10 +32,10 @@ def main() -> None:
     for name in chosen:
         started = time.perf_counter()
         path = FOLDER / f"{name}.ipynb"
-        notebook = nbformat.read(path, as_version=4)
+        notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
         execute(notebook, FOLDER)
         clean(notebook)
-        text = nbformat.writes(notebook, indent=1) + "\n"
+        text = nbformat.writes(notebook, indent=1) + "\n"  # type: ignore[no-untyped-call]
         if len(text.encode()) > LARGEST:
             raise SystemExit(
                 f"{name}: {len(text.encode()):,} bytes; at most {LARGEST:,} are stored. Show less."
@@ -55,12 +55,10 @@ def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
 
 def clean(notebook: nbformat.NotebookNode) -> None:
     """Take out what differs from run to run or from machine to machine, and what needs a running kernel."""
-    notebook.metadata = nbformat.from_dict(
-        {
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"name": "python"},
-        }
-    )
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
     count = 0
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)

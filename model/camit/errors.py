@@ -19,6 +19,10 @@ class CorpusError(CamitError):
     """A corpus file that cannot be read; the message names file and line."""
 
 
+class DocumentError(CamitError):
+    """A document that cannot be read or written; the message names file and line."""
+
+
 class TrainingError(CamitError):
     """A training run that cannot start or go on."""
 
