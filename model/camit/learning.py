@@ -1,14 +1,14 @@
 """Online learning: after each confirmed sentence one small, guarded step (the paper's "Online Learning").
 
-Both decoders learn the confirmed text. A fixed guard set, sentences with the base model's own translations, must not
-get worse beyond a margin, or the step is taken back and reported as rejected. Weights are never changed in place: a
-snapshot is a reference, and restoring it is exact.
+Both decoders learn the confirmed text. A fixed guard set, sentences with the base model's own translations, must
+not get worse beyond a margin, or the step is taken back and reported as rejected. Weights are never changed in
+place: a snapshot is a reference, and restoring it is exact.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -25,6 +25,7 @@ from camit.translator import Translator
 
 Preset = Literal["default", "paper"]
 Pair = tuple[Sequence[int], Phrase]  # source ids, target pieces
+GUARD_STEP = 8  # sentences of the guard set read at once
 
 
 @dataclass(frozen=True)
@@ -110,17 +111,36 @@ class OnlineLearner:
 
     def learn(self, source_ids: Sequence[int], target_pieces: Phrase) -> Lesson:
         """One guarded step on a confirmed sentence; the network is in eval mode before and after."""
+        steps = self.study(source_ids, target_pieces)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                lesson: Lesson = done.value
+                return lesson
+
+    def study(self, source_ids: Sequence[int], target_pieces: Phrase) -> Generator[None, None, Lesson]:
+        """`learn` in short steps, so that whoever drives it can do something more urgent in between.
+
+        On the way the network may wear weights that are not accepted yet: let nobody translate with it.
+        """
         started = time.perf_counter()
         pair: Pair = (source_ids, target_pieces)
         before = -self._loss_of([pair])
+        yield
         if not self.enabled:
-            return self._note(
-                Lesson(False, before, before, self._guard_change(), 0.0, "learning is switched off")
-            )
-        saved = self._state()
-        self._step([pair, *self._next_replays()])
-        after = -self._loss_of([pair])
-        change = self._guard_change()
+            change = yield from self._guard_steps()
+            return self._note(Lesson(False, before, before, change, 0.0, "learning is switched off"))
+        saved, replayed = self._state(), self._next_replay
+        try:
+            yield from self._step([pair, *self._next_replays()])
+            after = -self._loss_of([pair])
+            yield
+            change = yield from self._guard_steps()
+        except BaseException:  # also when the session is closed in the middle of a lesson
+            self._put(saved)
+            self._next_replay = replayed
+            raise
         accepted, reason = True, "learned"
         if not _finite(after, change):
             accepted, reason = False, "the step led to numbers that are not finite"
@@ -133,7 +153,7 @@ class OnlineLearner:
             )
         if not accepted:
             self._put(saved)
-            after, change = before, self._guard_change()
+            after, change = before, self._lessons[-1].guard if self._lessons else 0.0
         return self._note(Lesson(accepted, before, after, change, time.perf_counter() - started, reason))
 
     def snapshot(self) -> tuple[Learned, tuple[Lesson, ...], int]:
@@ -154,7 +174,7 @@ class OnlineLearner:
         changed = {
             name: p.data.contiguous()
             for name, p in self._parameters.items()
-            if p.data is not self._base[name]
+            if p.data_ptr() != self._base[name].data_ptr()
         }
         return safetensors.torch.save(changed, metadata={"next_replay": str(self._next_replay)})
 
@@ -192,33 +212,52 @@ class OnlineLearner:
         if callable(hook := getattr(self._network, "weights_changed", None)):
             hook()
 
-    def _step(self, batch: Sequence[Pair]) -> None:
-        # inference_mode(False): a worker may run under it, and its tensors cannot learn.
-        with torch.inference_mode(False), torch.enable_grad():
-            for _ in range(self.settings.steps):
-                loss = self._loss(batch)
-                gradients = torch.autograd.grad(loss, list(self._parameters.values()), allow_unused=True)
-                for p, gradient in zip(self._parameters.values(), gradients, strict=True):
-                    if gradient is not None:
-                        p.data = p.data - self.settings.rate * gradient
+    def _step(self, batch: Sequence[Pair]) -> Generator[None, None, None]:
+        pieces = 2 * sum(len(target) + 1 for _, target in batch)
+        for _ in range(self.settings.steps):
+            total: list[Tensor | None] = [None] * len(self._parameters)
+            for pair in batch:  # one sentence at a time: a click waits for no more than that
+                # inference_mode(False): a worker may run under it, and its tensors cannot learn.
+                with torch.inference_mode(False), torch.enable_grad():
+                    loss = self._loss([pair]) / pieces
+                    gradients: Sequence[Tensor | None] = torch.autograd.grad(
+                        loss, list(self._parameters.values()), allow_unused=True
+                    )
+                total = [
+                    new if old is None else old if new is None else old + new
+                    for old, new in zip(total, gradients, strict=True)
+                ]
+                yield
+            for p, gradient in zip(self._parameters.values(), total, strict=True):
+                if gradient is not None:
+                    p.data = p.data - self.settings.rate * gradient
         self._changed()
 
     def _loss(self, batch: Sequence[Pair]) -> Tensor:
-        """Mean loss per piece over both directions."""
+        """Loss summed over the pieces of both directions."""
         directions = self._translator.directions
         sources = read_sources(self._network, directions, [ids for ids, _ in batch])
         targets = [pieces for _, pieces in batch]
         total = torch.zeros(())
         for direction in (directions.forward, directions.backward):
             total = total - score(direction, sources.start(direction), range(len(batch)), targets).logp.sum()
-        return total / (2 * sum(len(pieces) + 1 for pieces in targets))
+        return total
 
     def _loss_of(self, pairs: Sequence[Pair]) -> float:
+        """Mean loss per piece over both directions."""
         with torch.inference_mode():
-            return float(self._loss(pairs))
+            return float(self._loss(pairs)) / (2 * sum(len(target) + 1 for _, target in pairs))
 
-    def _guard_change(self) -> float:
-        return self._loss_of(self._guard) / self._guard_base - 1.0 if self._guard else 0.0
+    def _guard_steps(self) -> Generator[None, None, float]:
+        """Relative change of the guard set's loss against the base model, a few sentences at a time."""
+        if not self._guard:
+            return 0.0
+        total = 0.0
+        for first in range(0, len(self._guard), GUARD_STEP):
+            with torch.inference_mode():
+                total += float(self._loss(self._guard[first : first + GUARD_STEP]))
+            yield
+        return total / (2 * sum(len(target) + 1 for _, target in self._guard)) / self._guard_base - 1.0
 
     def _next_replays(self) -> list[Pair]:
         """The next few of the replay set, round and round."""
@@ -237,7 +276,7 @@ def _finite(*values: float) -> bool:
 
 
 def load_pairs(directory: Path | None, name: str) -> list[tuple[str, str]]:
-    """Sentences with the base model's translations that ship with a checkpoint; none when the file is absent."""
+    """Sentences with the base model's translations that ship with a checkpoint; none without the file."""
     if directory is None or not (directory / name).is_file():
         return []
     pairs = []
