@@ -8,7 +8,7 @@ this module writes, forgets, re-keys after learning, and hands the search what i
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -29,6 +29,7 @@ from camit.text import PAD, SPECIALS, normalise, screen_words
 from camit.translator import Translator
 
 Preset = Literal["default", "paper"]
+REKEY_STEP = 16  # sentences read at once
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ class RevisionMemory:
         if not worth:
             return ()
         target = vocabulary.decode(target_pieces)
-        read = self._read([(source_ids, target_pieces)])
+        read = _read(self._translator, [(source_ids, target_pieces)])
         now = time.time()
         new = []
         for start, stop in worth:
@@ -204,7 +205,7 @@ class RevisionMemory:
         text = normalise(text, what="the translation")
         ids = self._translator.encode_source(source)
         pieces = tuple(self._translator.target_vocabulary.encode(text))
-        read = self._read([(ids, pieces)])
+        read = _read(self._translator, [(ids, pieces)])
         words = tuple(w for w, _ in screen_words(source, self._translator.source_language) if _says(w))
         anchor = ("".join(source.split()),) if len(words) <= self.settings.anchors else words
         entry = MemoryEntry(
@@ -318,14 +319,32 @@ class RevisionMemory:
 
     def rekey(self) -> None:
         """Keys of all entries anew, in both directions: after a lesson the old ones are stale."""
-        if not self._entries:
-            return
-        rows: dict[tuple[str, Phrase], int] = {}
-        for e in self._entries:
-            rows.setdefault((e.source, e.target_pieces), len(rows))
-        encode = self._translator.encode_source
-        read = self._read([(encode(source), pieces) for source, pieces in rows])
-        self._keys = _pick(read, [(rows[e.source, e.target_pieces], e) for e in self._entries])
+        for _ in self.rekeying(self._translator):
+            pass
+
+    def rekeying(self, translator: Translator) -> Generator[None, None, None]:
+        """`rekey` in short steps, by a translator with the new weights; all keys change with the last step."""
+        while self._entries:
+            entries = self._entries
+            rows: dict[tuple[str, Phrase], list[MemoryEntry]] = {}
+            for e in sorted(entries, key=lambda e: (len(e.target_pieces), len(e.source), e.id)):
+                rows.setdefault((e.source, e.target_pieces), []).append(e)
+            found: dict[int, dict[bool, Keys]] = {}  # by entry
+            for first in range(0, len(rows), REKEY_STEP):
+                chosen = list(rows.items())[first : first + REKEY_STEP]
+                encode = translator.encode_source
+                read = _read(translator, [(encode(source), pieces) for (source, pieces), _ in chosen])
+                for row, (_, sharing) in enumerate(chosen):
+                    found |= {e.id: _pick(read, [(row, e)]) for e in sharing}
+                yield
+            # Entries may have come while this was at work; then it starts over.
+            if all(e.id in found for e in self._entries):
+                keys = [found[e.id] for e in self._entries]
+                self._keys = {
+                    b: Keys(torch.cat([k[b].s for k in keys]), torch.cat([k[b].c for k in keys]))
+                    for b in (False, True)
+                }
+                return
 
     # Exact state
 
@@ -396,15 +415,6 @@ class RevisionMemory:
         self._entries = tuple(self._entries[i] for i in chosen)
         self._keys = {b: keys.select(chosen) for b, keys in self._keys.items()} if chosen else {}
 
-    def _read(self, sentences: Sequence[tuple[Sequence[int], Phrase]]) -> dict[bool, Features]:
-        """What both decoders know along whole sentences, from one pass each; nothing is scored."""
-        with torch.inference_mode():
-            sources = self._translator.read([ids for ids, _ in sentences])
-            return {
-                direction.backward: _follow(direction, sources.start(direction), [t for _, t in sentences])
-                for direction in (self._translator.directions.forward, self._translator.directions.backward)
-            }
-
     def _anchor(
         self, source: str, ids: Sequence[int], read: dict[bool, Features], length: int, start: int, stop: int
     ) -> tuple[str, ...]:
@@ -461,6 +471,16 @@ def _follow(direction: Direction, start: State, sentences: Sequence[Phrase]) -> 
     tokens = [[first, *pieces, *[PAD] * (longest - len(pieces))] for pieces in ordered]
     device = next(direction.decoder.parameters()).device
     return direction.decoder.advance(start, torch.tensor(tokens, device=device))[1]
+
+
+def _read(translator: Translator, sentences: Sequence[tuple[Sequence[int], Phrase]]) -> dict[bool, Features]:
+    """What both decoders know along whole sentences, from one pass each; nothing is scored."""
+    with torch.inference_mode():
+        sources = translator.read([ids for ids, _ in sentences])
+        return {
+            direction.backward: _follow(direction, sources.start(direction), [t for _, t in sentences])
+            for direction in (translator.directions.forward, translator.directions.backward)
+        }
 
 
 def _pick(read: dict[bool, Features], wanted: Sequence[tuple[int, MemoryEntry]]) -> dict[bool, Keys]:

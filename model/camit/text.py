@@ -288,8 +288,8 @@ class Vocabulary(ABC):
     def _text(self, ids: Sequence[int]) -> str:
         return "".join(self._pieces[i] for i in ids).replace(SPACE, "")
 
-    def _extra_id(self, piece: str) -> int:
-        """The id of a word the vocabulary does not have; the same word always gets the same id."""
+    def extra(self, piece: str) -> int:
+        """The id of a written form the vocabulary does not have; the same form always gets the same id."""
         known = self._extra.get(piece)
         if known is not None:
             return known
@@ -434,9 +434,7 @@ class WordVocabulary(Vocabulary):
         path.write_text("".join(word + "\n" for word in self._pieces[SPECIALS : len(self)]), "utf-8")
 
     def encode_word(self, chunk: str, space_before: bool) -> tuple[int, ...]:
-        return tuple(
-            self._index.get(word) or self._extra_id(word) for word in self._split(chunk, space_before)
-        )
+        return tuple(self._index.get(word) or self.extra(word) for word in self._split(chunk, space_before))
 
     def _split(self, chunk: str, space_before: bool) -> list[str]:
         parts = [chunk.replace(SPACE, "_")] if self.segmented else edges_split(chunk.replace(SPACE, "_"))
