@@ -28,6 +28,8 @@ _VOCABULARIES: dict[str, type[PieceVocabulary] | type[WordVocabulary]] = {
     "words": WordVocabulary,
 }
 _SUFFIX = {"pieces": "model", "words": "txt"}
+# A new version goes into the file the present one does not use, so that config.json switches both at once.
+_WEIGHTS = ("model.safetensors", "model-2.safetensors")
 
 
 class VocabularyConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,7 +46,8 @@ class CheckpointConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     source: VocabularyConfig
     target: VocabularyConfig
     network: NetworkConfig
-    digest: str  # sha256 of model.safetensors
+    digest: str  # sha256 of the weights
+    weights: str = "model.safetensors"  # the file they are in
 
 
 @dataclass(frozen=True)
@@ -95,24 +98,37 @@ def load_checkpoint(name_or_directory: str | os.PathLike[str]) -> Checkpoint:
                 f"{directory}: the {side} vocabulary has {len(vocabulary)} pieces but config.json says {size}; "
                 "the files belong to different models. Copy the checkpoint again."
             )
-    weights = read_tensors(directory / "model.safetensors", config.digest)
+    if config.weights not in _WEIGHTS:
+        raise CheckpointError(
+            f"{directory}/config.json names the weights {config.weights!r}; known: {_WEIGHTS}."
+        )
+    weights = read_tensors(directory / config.weights, config.digest)
     network = build(config.network)
-    load_weights(network, weights, directory / "model.safetensors")
+    load_weights(network, weights, directory / config.weights)
     network.eval()
     return Checkpoint(config.name, network, source, target, directory)
 
 
 def save_checkpoint(checkpoint: Checkpoint, directory: Path) -> None:
-    """Write a checkpoint; config.json comes last, so a directory with one is complete."""
+    """Write a checkpoint; config.json comes last, so a directory with one is complete.
+
+    A checkpoint that is there already stays whole until its config.json is replaced, in one step.
+    """
     directory.mkdir(parents=True, exist_ok=True)
+    file = _WEIGHTS[0]
+    if (directory / "config.json").exists() and _read_config(directory / "config.json").weights == file:
+        file = _WEIGHTS[1]
     half = {
         name: tensor.detach().to(torch.float16).contiguous()
         for name, tensor in checkpoint.network.state_dict().items()
     }
     data = safetensors.torch.save(half)
-    write_atomically(directory / "model.safetensors", data)
+    write_atomically(directory / file, data)
     for side, vocabulary in (("source", checkpoint.source), ("target", checkpoint.target)):
-        vocabulary.save(directory / f"{side}.{_SUFFIX[vocabulary.kind]}")
+        path = directory / f"{side}.{_SUFFIX[vocabulary.kind]}"
+        if not path.exists():  # the vocabularies of a checkpoint never change
+            vocabulary.save(path.with_name(path.name + ".part"))
+            os.replace(path.with_name(path.name + ".part"), path)
     config = CheckpointConfig(
         format=FORMAT,
         name=checkpoint.name,
@@ -120,6 +136,7 @@ def save_checkpoint(checkpoint: Checkpoint, directory: Path) -> None:
         target=_describe(checkpoint.target),
         network=checkpoint.network.config,
         digest=hashlib.sha256(data).hexdigest(),
+        weights=file,
     )
     write_atomically(directory / "config.json", msgspec.json.format(msgspec.json.encode(config), indent=1))
 

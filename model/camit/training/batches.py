@@ -1,7 +1,7 @@
 """Batches: which lines are read in which order, joined to longer examples or alone, with next to no padding.
 
-A *round* reads every corpus as often as its weight says. It is a pure function of data, settings, seed and round number, so
-the place of a run in its data is two numbers: round and batch.
+A *round* reads every corpus as often as its weight says. It is a pure function of data, settings, seed and
+round number, so the place of a run in its data is two numbers: round and batch.
 """
 
 from __future__ import annotations
@@ -47,18 +47,17 @@ class Batch:
         return int((self.target != PAD).sum()) + len(self.target)
 
     def shard(self, rank: int, count: int) -> Batch:
-        """The part of this batch that one of `count` processes works on."""
+        """The part of this batch that one of `count` processes works on; never empty."""
+        rank = min(rank, len(self.source) - 1)
         return Batch(self.source[rank::count], self.target[rank::count])
 
     def to(self, device: torch.device) -> Batch:
-        return Batch(
-            self.source.to(device, non_blocking=True), self.target.to(device, non_blocking=True)
-        )
+        return Batch(self.source.to(device, non_blocking=True), self.target.to(device, non_blocking=True))
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """The examples of a round in batch order: corpus, first line, number of lines, and where each batch begins."""
+    """The examples of a round (corpus, first line, number of lines), their order, and where batches begin."""
 
     corpus: Integers
     first: Integers
@@ -68,7 +67,7 @@ class _Plan:
 
 
 class BatchSource:
-    """Gives batch number i of round r, for as many processes as ask."""
+    """Gives batch number i of round r."""
 
     def __init__(
         self,
@@ -78,10 +77,9 @@ class BatchSource:
         source: Vocabulary,
         pieces: int,
         seed: int,
-        processes: int = 1,
     ) -> None:
         self._corpora, self._mixtures = corpora, mixtures
-        self._pieces, self._seed, self._processes = pieces, seed, processes
+        self._pieces, self._seed = pieces, seed
         self._round = -1
         self._plan: _Plan | None = None
         self._joints = joints(source) if source.language in UNSPACED_LANGUAGES and source.spaced else None
@@ -94,9 +92,9 @@ class BatchSource:
         """Changes when rounds would: a stored position means nothing then."""
         sizes = [(len(c), int(c.source_offsets[-1]), int(c.target_offsets[-1])) for c in self._corpora]
         settings = [(m.weight, m.join) for m in self._mixtures]
-        return hashlib.sha256(
-            msgspec.json.encode((sizes, settings, self._pieces, self._seed))
-        ).hexdigest()[:16]
+        return hashlib.sha256(msgspec.json.encode((sizes, settings, self._pieces, self._seed))).hexdigest()[
+            :16
+        ]
 
     def batches_in(self, round_: int) -> int:
         """How many batches this round has."""
@@ -160,7 +158,7 @@ class BatchSource:
 
 
 def _join(corpus: Examples, share: float, rng: np.random.Generator) -> tuple[Integers, Integers]:
-    """First line and number of lines of each example: most lines alone, some joined to the ones that follow."""
+    """First line and number of lines of each example: most lines alone, some joined to the following ones."""
     n = len(corpus)
     if share <= 0.0 or n < 2:
         return np.arange(n), np.ones(n, dtype=np.int64)
@@ -173,7 +171,7 @@ def _join(corpus: Examples, share: float, rng: np.random.Generator) -> tuple[Int
     runs = np.stack((alone[:turns], together[:turns]), axis=1).ravel()
     linked = np.repeat(np.tile([False, True], turns), runs)[:n] & corpus.follows
     linked[0] = False
-    # Cut what grew too long: within a group, a line starts anew where the pieces before it fill another example.
+    # Cut what grew too long: a line starts anew where the pieces of its group fill another example.
     group = np.cumsum(~linked) - 1
     begin = corpus.target_offsets[:-1]
     before = begin - begin[np.flatnonzero(~linked)][group]
@@ -186,7 +184,7 @@ def _join(corpus: Examples, share: float, rng: np.random.Generator) -> tuple[Int
 def _group(
     sources: Integers, targets: Integers, pieces: int, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
-    """Examples sorted by length and cut into batches of about `pieces` target pieces, the batches in random order."""
+    """Examples sorted by length and cut into batches of about `pieces` target pieces, in random order."""
     shuffled = rng.permutation(len(targets))
     order = shuffled[np.lexsort((sources[shuffled], targets[shuffled]))]
     starts = [0]

@@ -1,6 +1,6 @@
-"""Corpora: `document<TAB>source<TAB>reference` lines, plain or gzip, read with errors that name file and line.
+"""Corpora: `document<TAB>source<TAB>reference`, plain or gzip, read with errors that name file and line.
 
-Adjacent lines of one document are one session (the revision memory lives on that), so order and document are kept.
+Adjacent lines of one document are one session (the revision memory lives on that), so their order is kept.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ _SCRIPTS: dict[str, tuple[str, ...]] = {
     "hi": ("DEVANAGARI",),
     "th": ("THAI",),
     **dict.fromkeys(
-        "en de fr es it pt nl sv da no fi pl cs sk hu ro tr vi id et lv lt sl hr ca eu ga is".split(),
-        ("LATIN",),
+        ["en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "pl", "cs"], ("LATIN",)
+    ),
+    **dict.fromkeys(
+        ["sk", "hu", "ro", "tr", "vi", "id", "et", "lv", "lt", "sl", "hr", "ca", "eu"], ("LATIN",)
     ),
 }
 
@@ -54,12 +56,12 @@ def read_corpus(path: Path) -> Iterator[Pair]:
         raise CorpusError(f"{path} does not exist; give a TSV file: document<TAB>source<TAB>reference.")
     number = 0
     try:
-        with gzip.open(path, "rb") if _is_gzip(path) else open(path, "rb") as file:
+        with gzip.open(path, "rb") if _is_gzip(path) else path.open("rb") as file:
             for number, data in enumerate(file, start=1):
                 yield _parse(path, number, data)
     except (OSError, EOFError, zlib.error) as error:
         raise CorpusError(
-            f"{path}, line {number + 1}: cannot be read on ({error}); the file is damaged or cut, copy it again."
+            f"{path}, line {number + 1}: cannot be read ({error}); the file is damaged or cut, copy it again."
         ) from error
     if number == 0:
         raise CorpusError(
@@ -68,7 +70,7 @@ def read_corpus(path: Path) -> Iterator[Pair]:
 
 
 def _is_gzip(path: Path) -> bool:
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
 
 
@@ -84,7 +86,9 @@ def _parse(path: Path, number: int, data: bytes) -> Pair:
     if number == 1:
         text = text.removeprefix("\ufeff")
     if not text.strip():
-        raise CorpusError(f"{path}, line {number}: the line is empty; delete it (document borders need none).")
+        raise CorpusError(
+            f"{path}, line {number}: the line is empty; delete it (document borders need none)."
+        )
     fields = text.split("\t")
     if len(fields) < 3:
         raise CorpusError(
@@ -107,7 +111,9 @@ def check_languages(path: Path, pairs: list[Pair], source: str, target: str) -> 
         foreign: list[Pair] = []
         sample = pairs[:LANGUAGE_SAMPLE]
         for pair in sample:
-            letters = [c for c in fold(pair.source if side == "source" else pair.references[0]) if c.isalpha()]
+            letters = [
+                c for c in fold(pair.source if side == "source" else pair.references[0]) if c.isalpha()
+            ]
             if letters and not any(unicodedata.name(c, "").startswith(scripts) for c in letters):
                 foreign.append(pair)
         if len(foreign) * 2 > len(sample):

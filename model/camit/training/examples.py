@@ -1,7 +1,7 @@
 """Encoded corpora: cleaned, turned into piece ids once, and kept on disk as plain arrays.
 
-Encoding millions of lines takes minutes, so it is done once per corpus and vocabulary; a run that goes on, or the next
-one, maps the arrays into memory.
+Encoding millions of lines takes minutes, so it is done once per corpus and vocabulary; a run that goes on
+maps the arrays into memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Cleaning(msgspec.Struct, frozen=True, kw_only=True):
     """Which lines of a corpus are left out."""
 
     longest: int = 160  # pieces on either side
-    ratio: float = 4.0  # of pieces, longer side to shorter side, both counted two longer than they are
+    ratio: float = 3.0  # of pieces, longer side to shorter side, both counted two longer than they are
     copies: int = 4  # how often the same pair of sentences may come
 
 
@@ -85,7 +85,7 @@ def encode_corpus(
 def _key(path: Path, source: Vocabulary, target: Vocabulary, cleaning: Cleaning) -> str:
     digest = hashlib.sha256(msgspec.json.encode((_VERSION, cleaning, path.name)))
     try:
-        with open(path, "rb") as file:
+        with path.open("rb") as file:
             while block := file.read(1 << 20):
                 digest.update(block)
     except OSError:
@@ -181,7 +181,7 @@ def _ids(pairs: Iterable[Pair], source: Vocabulary, target: Vocabulary) -> Itera
 
 
 def joints(vocabulary: Vocabulary) -> Ids:
-    """For each piece that opens a word: the piece to use when no space stands before it; 0 to leave it out, else itself.
+    """For each piece: the one to use when no space stands before it; 0 to leave it out, itself if none is.
 
     Languages written without spaces need both forms where two sentences meet.
     """

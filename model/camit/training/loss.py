@@ -1,7 +1,7 @@
-"""The training loss: cross-entropy with label smoothing, summed over the two decoders (L_L + L_R of the paper).
+"""The training loss: cross-entropy with label smoothing over both decoders (the paper's L_L + L_R).
 
-The scores over the vocabulary are most of the memory of a step, so they are made and used up a few hundred rows at a
-time: gradients are computed in the forward pass, and no more than one block of scores exists at once.
+The scores over the vocabulary are most of the memory of a step, so they are made and used up a few hundred
+rows at a time: gradients are computed in the forward pass, and no more than one block of scores exists at once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class _BlockwiseCrossEntropy(torch.autograd.Function):
     """Smoothed cross-entropy of `s @ weight.T + bias`, and the plain one beside it for the log."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, s: Tensor, weight: Tensor, bias: Tensor | None, gold: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
         needs_gradient = any(ctx.needs_input_grad[:3])
@@ -61,7 +61,7 @@ class _BlockwiseCrossEntropy(torch.autograd.Function):
         return loss, plain
 
     @staticmethod
-    def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         return (*(None if g is None else g.mul_(scale.to(g.dtype)) for g in ctx.saved_tensors), None, None)
 
 
@@ -74,7 +74,7 @@ class BothDirections(torch.nn.Module):
         self.smoothing = smoothing
 
     def forward(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Summed over the target pieces: smoothed loss of both decoders, plain loss of forward and of backward.
+        """Sums over the target pieces: smoothed loss of both decoders, plain loss of forward and of backward.
 
         `source` and `target` are piece ids [sentences, length], padded at the end.
         """
@@ -106,7 +106,7 @@ def blockwise_cross_entropy(
         dtype = torch.get_autocast_dtype(s.device.type)
         s, weight, bias = s.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
     with torch.autocast(s.device.type, enabled=False):
-        loss, plain = _BlockwiseCrossEntropy.apply(s, weight, bias, gold, smoothing)
+        loss, plain = _BlockwiseCrossEntropy.apply(s, weight, bias, gold, smoothing)  # type: ignore[no-untyped-call]
     return loss, plain
 
 

@@ -1,0 +1,62 @@
+"""The command line: `camit translate | train | evaluate | simulate | bench`.
+
+Each room brings its own command module, imported only when its command is called, so starting is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from camit.errors import CamitError
+
+# name: (module, function)
+COMMANDS = {
+    "translate": ("camit.translator_command", "translate"),
+    "train": ("camit.training.command", "train"),
+    "evaluate": ("camit.training.evaluate", "evaluate"),
+    "simulate": ("camit.simulate.command", "simulate"),
+    "bench": ("camit.bench.command", "bench"),
+}
+
+
+class _Rooms(TyperGroup):
+    # typer brings its own copy of click, whose types have no public name
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module, function = COMMANDS[cmd_name]
+        room = typer.Typer()
+        room.command(cmd_name)(getattr(import_module(module), function))
+        return typer.main.get_command(room)
+
+
+app = typer.Typer(cls=_Rooms, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def camit() -> None:
+    """Interactive machine translation that corrects and memorises."""
+
+
+def main() -> None:
+    """Run the command line; errors a person can act on are one line, without a traceback."""
+    try:
+        app()
+    except CamitError as error:
+        Console(stderr=True, soft_wrap=True).print(
+            f"[bold red]error:[/] {error}", markup=True, highlight=False
+        )
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

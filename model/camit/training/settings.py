@@ -1,0 +1,127 @@
+"""What a training run is told: data, network, optimiser, budget; and the named presets.
+
+The settings are stored in the run's folder, so that `--resume` needs nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import msgspec
+
+from camit.errors import TrainingError
+from camit.networks import NetworkConfig
+from camit.training.batches import Mixture
+from camit.training.examples import Cleaning
+
+
+@dataclass(frozen=True)
+class Preset:
+    """The shape of a network and its vocabularies; sizes of 0 are filled in when these are known."""
+
+    network: NetworkConfig
+    words: bool  # the paper's word list with UNK, instead of pieces
+    vocabulary: int  # entries per side
+    batch: int  # target pieces
+
+
+PRESETS: dict[tuple[str, str], Preset] = {
+    ("transformer", "small"): Preset(
+        NetworkConfig(arch="transformer", source_size=0, target_size=0, d=256, heads=4, ff=1024),
+        words=False,
+        vocabulary=8_000,
+        batch=3_500,
+    ),
+    ("transformer", "paper"): Preset(  # Transformer base
+        NetworkConfig(
+            arch="transformer",
+            source_size=0,
+            target_size=0,
+            d=512,
+            heads=8,
+            ff=2048,
+            encoder_layers=6,
+            decoder_layers=6,
+            dropout=0.1,
+        ),
+        words=False,
+        vocabulary=30_000,
+        batch=25_000,
+    ),
+    ("rnnsearch", "small"): Preset(
+        NetworkConfig(
+            arch="rnnsearch", source_size=0, target_size=0, d=256, ff=256, encoder_layers=1, decoder_layers=1
+        ),
+        words=True,
+        vocabulary=30_000,
+        batch=3_000,
+    ),
+    ("rnnsearch", "paper"): Preset(
+        NetworkConfig(
+            arch="rnnsearch",
+            source_size=0,
+            target_size=0,
+            d=512,
+            ff=1024,
+            encoder_layers=1,
+            decoder_layers=1,
+            dropout=0.2,
+        ),
+        words=True,
+        vocabulary=30_000,
+        batch=8_000,
+    ),
+}
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One training run."""
+
+    train: tuple[Mixture, ...]
+    dev: tuple[str, ...] = ()
+    source: str = "zh"
+    target: str = "en"
+    arch: str = "transformer"
+    preset: str = "small"
+    init: str | None = None  # a checkpoint to start from: its vocabularies, shape and weights
+    vocabulary: int | None = None  # entries per side; None: as the preset says
+    cleaning: Cleaning = Cleaning()
+    batch: int | None = None  # target pieces; None: as the preset says
+    rate: float = 1e-3  # learning rate after warm-up
+    warmup: int = 500  # steps
+    hold: int = 4_000  # steps at the full rate, which then falls with 1 / sqrt(step)
+    cooldown: float = 0.25  # share of the budget, at its end, in which the rate falls to nearly nothing
+    smoothing: float = 0.1
+    clip: float = 1.0
+    dropout: float | None = None  # None: as the preset says
+    average: float = 0.9995  # decay of the moving average of the weights, which is the model that is saved
+    minutes: float | None = None  # budget of training time, all sittings together
+    steps: int | None = None  # budget of steps
+    pieces: float | None = None  # budget of target pieces
+    checkpoint_minutes: float = 5.0
+    validate_minutes: float = 15.0
+    seed: int = 1
+    memory_minutes: float = 0.0
+
+    def preset_or_error(self) -> Preset:
+        try:
+            return PRESETS[self.arch, self.preset]
+        except KeyError:
+            known = ", ".join(f"--arch {arch} --preset {name}" for arch, name in PRESETS)
+            raise TrainingError(
+                f"there is no preset {self.preset!r} for {self.arch!r}; known: {known}."
+            ) from None
+
+    def budget_used(self, steps: int, minutes: float, pieces: float) -> float:
+        """From 0 at the start to 1 at the end of the budget, whichever end comes first."""
+        spent = ((steps, self.steps), (minutes, self.minutes), (pieces, self.pieces))
+        return min(1.0, max(used / budget for used, budget in spent if budget is not None))
+
+    def rate_at(self, step: int, used: float) -> float:
+        """Learning rate of a step: warm-up, a plateau, 1 / sqrt(step), a straight cool-down to 1/20."""
+        rate = self.rate * min(1.0, (step + 1) / max(1, self.warmup))
+        rate *= math.sqrt(self.hold / max(self.hold, step))
+        if self.cooldown > 0.0 and used > 1.0 - self.cooldown:
+            rate *= max(0.05, (1.0 - used) / self.cooldown)
+        return rate

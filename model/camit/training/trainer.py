@@ -1,0 +1,277 @@
+"""The trainer: both decoders at once (L_L + L_R), Adam, averaged weights, and a state that resumes exactly.
+
+One loop serves a CPU, a GPU and many processes under `torchrun`: each batch is split between the processes
+and the loss is divided by the pieces of the whole batch, so the number of processes changes nothing but the speed.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import msgspec
+import torch
+from torch import Tensor, nn
+
+from camit.checkpoint import Checkpoint
+from camit.errors import TrainingError
+from camit.networks import Network, build
+from camit.text import Vocabulary
+from camit.training.batches import Batch, BatchSource
+from camit.training.distributed import Processes
+from camit.training.loss import BothDirections
+from camit.training.run import Position, RunFolder
+from camit.training.settings import Settings
+
+AVERAGE_EVERY = 8  # steps between two updates of the averaged weights
+LOG_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Tick:
+    """What the progress display shows after a step."""
+
+    position: Position
+    loss: float  # nats per piece, mean of both decoders
+    rate: float
+    pieces_per_second: float
+    used: float  # of the budget, 0 to 1
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Mean negative log-probability per piece on one dev set."""
+
+    name: str
+    forward: float
+    backward: float
+
+
+class Trainer:
+    """One run, from its settings or its last state to the end of its budget."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        folder: RunFolder,
+        network: Network,
+        vocabularies: tuple[Vocabulary, Vocabulary],
+        data: BatchSource,
+        dev: Sequence[tuple[str, Sequence[Batch]]],
+        processes: Processes,
+        *,
+        name: str,
+        show: Callable[[Tick], None] = lambda tick: None,
+    ) -> None:
+        self._settings, self._folder, self._data, self._dev = settings, folder, data, dev
+        self._source, self._target = vocabularies
+        self._processes, self._name, self._show = processes, name, show
+        self._device = processes.device
+        self._network = network.to(self._device)
+        self._average = {n: p.detach().clone() for n, p in self._network.named_parameters()}
+        self._loss = BothDirections(self._network, settings.smoothing).to(self._device)
+        self._parallel = processes.wrap(self._loss)
+        self._optimiser = torch.optim.Adam(
+            self._network.parameters(), lr=settings.rate, betas=(0.9, 0.98), eps=1e-9, fused=True
+        )
+        self._position = Position(data=data.digest)
+
+    @property
+    def position(self) -> Position:
+        return self._position
+
+    def resume(self) -> None:
+        """Take up the run's last state, if it has one."""
+        found = self._folder.state()
+        if found is None:
+            return
+        tensors, position = found
+        parameters = dict(self._network.named_parameters())
+        with torch.no_grad():
+            for name, parameter in parameters.items():
+                parameter.copy_(tensors[f"model.{name}"])
+                self._average[name].copy_(tensors[f"average.{name}"])
+                self._optimiser.state[parameter] = {
+                    "step": tensors["adam.step"].clone(),
+                    "exp_avg": tensors[f"adam.m.{name}"].to(self._device),
+                    "exp_avg_sq": tensors[f"adam.v.{name}"].to(self._device),
+                }
+        torch.set_rng_state(tensors["random"])
+        if position.data != self._data.digest:  # other data or batches: the place in the round means nothing
+            position = msgspec.structs.replace(
+                position, data=self._data.digest, round=position.round + 1, batch=0
+            )
+        self._position = position
+        if self._processes.first:
+            self._folder.rewind_log(position.step)
+
+    def run(self) -> None:
+        """Train until the budget is used up."""
+        settings, position = self._settings, self._position
+        started = time.perf_counter() - position.seconds
+        last_log = last_save = last_validation = time.perf_counter()
+        logged = position
+        sums = torch.zeros(2, dtype=torch.float64)
+        pieces_since = 0
+        self._network.train()
+        while True:
+            used = self._processes.agree(
+                settings.budget_used(position.step, position.seconds / 60, position.pieces)
+            )
+            if used >= 1.0:
+                break
+            if position.batch >= self._data.batches_in(position.round):
+                position = msgspec.structs.replace(position, round=position.round + 1, batch=0)
+            rate = settings.rate_at(position.step, used)
+            losses, pieces, norm = self._step(self._data.batch(position.round, position.batch), rate)
+            sums += losses
+            pieces_since += pieces
+            now = time.perf_counter()
+            position = self._position = msgspec.structs.replace(
+                position,
+                step=position.step + 1,
+                batch=position.batch + 1,
+                pieces=position.pieces + pieces,
+                seconds=now - started,
+            )
+            if position.step % AVERAGE_EVERY == 0:
+                self._update_average(position.step)
+            speed = pieces_since / max(1e-9, position.seconds - logged.seconds)
+            loss = sums / pieces_since
+            self._show(Tick(position, float(loss.mean()), rate, speed, used))
+            if now - last_log >= LOG_SECONDS or self._every_step():
+                self._log_step(position, loss, rate, norm, speed)
+                last_log, logged, pieces_since = now, position, 0
+                sums.zero_()
+            if self._due(now - last_validation, settings.validate_minutes):
+                self.validate()
+                self._network.train()
+                last_validation = time.perf_counter()
+                # Validation is not training time.
+                started += last_validation - now
+                logged = msgspec.structs.replace(logged, seconds=time.perf_counter() - started)
+                pieces_since = 0
+                sums.zero_()
+            if self._due(now - last_save, settings.checkpoint_minutes):
+                self.save()
+                last_save = now
+        self.validate()
+        self.save()
+
+    def _every_step(self) -> bool:
+        """Short runs with a budget of steps log each of them, so that two runs can be compared."""
+        return self._settings.steps is not None and self._settings.steps <= 2_000
+
+    def _due(self, seconds: float, minutes: float) -> bool:
+        return self._processes.agree(seconds) >= 60.0 * minutes
+
+    def _step(self, batch: Batch, rate: float) -> tuple[Tensor, int, float]:
+        """One update; the plain losses of both directions, summed over the pieces of the whole batch."""
+        pieces = batch.pieces
+        shard = batch.shard(self._processes.rank, self._processes.count).to(self._device)
+        for group in self._optimiser.param_groups:
+            group["lr"] = rate
+        self._optimiser.zero_grad(set_to_none=True)
+        with self._autocast():
+            total, forward, backward = self._parallel(shard.source, shard.target)
+        if self._processes.rank >= len(
+            batch.source
+        ):  # fewer sentences than processes: nothing of this is counted
+            total, forward, backward = total * 0.0, forward * 0.0, backward * 0.0
+        # DDP takes the mean over processes; the loss is a mean over the pieces of all of them.
+        (total * (self._processes.count / pieces)).backward()
+        norm = nn.utils.clip_grad_norm_(self._network.parameters(), self._settings.clip, foreach=True)
+        losses = self._processes.sum(torch.stack((forward, backward)).double().cpu())
+        if not bool(torch.isfinite(losses).all()) or not math.isfinite(float(norm)):
+            raise TrainingError(
+                f"the loss is not finite at step {self._position.step + 1}; the last checkpoint is good. "
+                "Resume with a smaller --rate."
+            )
+        self._optimiser.step()
+        return losses, pieces, float(norm)
+
+    def _autocast(self) -> torch.autocast | nullcontext[None]:
+        if self._device.type == "cpu":
+            return nullcontext()
+        return torch.autocast(self._device.type, dtype=torch.bfloat16)
+
+    @torch.no_grad()
+    def _update_average(self, step: int) -> None:
+        # Early on the average follows quickly, so that it does not drag random weights along.
+        decay = min(self._settings.average, (1 + step) / (10 + step)) ** AVERAGE_EVERY
+        parameters = [p.detach() for p in self._network.parameters()]
+        torch._foreach_lerp_(list(self._average.values()), parameters, 1.0 - decay)
+
+    def _log_step(self, position: Position, loss: Tensor, rate: float, norm: float, speed: float) -> None:
+        if not self._processes.first:
+            return
+        self._folder.append_log(
+            {
+                "kind": "train",
+                "step": position.step,
+                "round": position.round,
+                "batch": position.batch,
+                "pieces": position.pieces,
+                "minutes": round(position.seconds / 60, 3),
+                "forward": float(loss[0]),
+                "backward": float(loss[1]),
+                "rate": rate,
+                "norm": norm,
+                "pieces_per_second": round(speed, 1),
+            }
+        )
+
+    @torch.no_grad()
+    def validate(self) -> list[Validation]:
+        """Loss of both directions on the dev sets, with the averaged weights."""
+        results = []
+        network = self._averaged()
+        module = BothDirections(network, 0.0)
+        for name, batches in self._dev:
+            sums, pieces = torch.zeros(2, dtype=torch.float64), 0
+            for batch in batches[self._processes.rank :: self._processes.count]:
+                moved = batch.to(self._device)
+                _, forward, backward = module(moved.source, moved.target)
+                sums += torch.stack((forward, backward)).double().cpu()
+                pieces += batch.pieces
+            total = self._processes.sum(torch.cat((sums, torch.tensor([float(pieces)], dtype=torch.float64))))
+            result = Validation(name, float(total[0] / total[2]), float(total[1] / total[2]))
+            results.append(result)
+            if self._processes.first:
+                self._folder.append_log(
+                    {
+                        "kind": "validation",
+                        "step": self._position.step,
+                        "pieces": self._position.pieces,
+                        "minutes": round(self._position.seconds / 60, 3),
+                        "corpus": name,
+                        "forward": result.forward,
+                        "backward": result.backward,
+                    }
+                )
+        return results
+
+    def _averaged(self) -> Network:
+        network = build(self._network.config).to(self._device)
+        network.load_state_dict(self._average)
+        return network.eval()
+
+    def save(self) -> None:
+        """Write the state, then the model with the averaged weights."""
+        if not self._processes.first:
+            return
+        tensors = {"random": torch.get_rng_state()}
+        for name, parameter in self._network.named_parameters():
+            tensors[f"model.{name}"] = parameter
+            tensors[f"average.{name}"] = self._average[name]
+            state = self._optimiser.state.get(parameter)
+            if state:
+                tensors["adam.step"] = state["step"]
+                tensors[f"adam.m.{name}"] = state["exp_avg"]
+                tensors[f"adam.v.{name}"] = state["exp_avg_sq"]
+        if "adam.step" in tensors:
+            self._folder.save_state(tensors, self._position)
+        self._folder.save_model(Checkpoint(self._name, self._averaged().cpu(), self._source, self._target))
