@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
+from torch import nn
 
 from camit.checkpoint import Checkpoint, load_checkpoint
 from camit.errors import InputError
@@ -46,6 +50,8 @@ class Translator:
         self.source_vocabulary = checkpoint.source
         self.target_vocabulary = checkpoint.target
         self.directions = Directions.of(checkpoint.network, checkpoint.target)
+        # Whoever teaches a network puts new weights in the place of the old, so these stay the checkpoint's.
+        self._base = {name: p.data for name, p in checkpoint.network.named_parameters()}
 
     @property
     def source_language(self) -> str:
@@ -54,6 +60,34 @@ class Translator:
     @property
     def target_language(self) -> str:
         return self.target_vocabulary.language
+
+    @cached_property
+    def digest(self) -> str:
+        """Which model this is: sha256 of the checkpoint's weights and vocabularies, whatever was learned since."""
+        found = hashlib.sha256()
+        for name, tensor in sorted(self._base.items()):
+            found.update(f"{name} {tuple(tensor.shape)} ".encode())
+            found.update(tensor.detach().cpu().contiguous().numpy().data)
+        for vocabulary in (self.source_vocabulary, self.target_vocabulary):
+            found.update("\n".join(vocabulary.piece(i) for i in range(len(vocabulary))).encode())
+        return found.hexdigest()
+
+    def fork(self) -> Translator:
+        """A translator that learns on its own: it starts with the checkpoint's weights, and shares them till then."""
+        shared: dict[int, object] = {
+            id(p): nn.Parameter(self._base[name], requires_grad=p.requires_grad)
+            for name, p in self.network.named_parameters()
+        }
+        network = copy.deepcopy(self.network, shared)
+        return Translator(
+            Checkpoint(self.name, network, self.source_vocabulary, self.target_vocabulary, self.directory)
+        )
+
+    def adopt(self, fork: Translator) -> None:
+        """Take over the weights of a fork, all at once."""
+        theirs = dict(fork.network.named_parameters())
+        for name, p in self.network.named_parameters():
+            p.data = theirs[name].data
 
     def translate(self, text: str, *, beam: int = 4) -> Translation:
         """Translate one sentence.
