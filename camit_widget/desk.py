@@ -1,19 +1,25 @@
-"""The document as the widget shows it: which sentences there are, which one is on the desk, and snapshots of both.
+"""The document as the widget shows it: its sentences, which one is on the desk, and snapshots of both.
 
-Everything here runs on the session's one worker thread, so it needs no locks; sentences are opened one by one, the one on
-the desk first, so that a long document never stands in the way of a click.
+Everything here runs on the session's one worker thread, so it needs no locks; sentences are opened one by
+one, the one on the desk first, so that a long document never stands in the way of a click.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import typing
 from collections.abc import Iterable
 
 import camit
+from camit.errors import CamitError
+from camit.search.revise import Protocol
+
 from camit_widget import protocol
-from camit_widget.problems import StaleRequest, WidgetError, describe
+from camit_widget.problems import StaleError, WidgetError, describe
 
 _FAINTEST_LOOK = 2  # percent; fainter cells cannot be seen in the heat map
+_PAUSE = 300.0  # seconds without an event after which nobody is taken to be working
 
 
 @dataclasses.dataclass
@@ -25,6 +31,9 @@ class _Line:
     problem: protocol.Problem | None = None
     wording: tuple[str, ...] = ()
     version: int = 0
+    known: object = None  # what was remembered and learned when it was translated
+    row: protocol.Row | None = None  # the last snapshot
+    tokens: tuple[camit.Token, ...] = ()  # what the last snapshot was made of
 
 
 class Desk:
@@ -32,36 +41,59 @@ class Desk:
 
     def __init__(self, session: camit.Session, sentences: Iterable[str]) -> None:
         self.session = session
-        self._lines = [_Line(draft.source, draft) for draft in session.drafts]
-        self._lines += [_Line(source) for source in sentences]
         self.row = 0
+        self.studying: int | None = None
+        self._lines: list[_Line] = []
+        self._clock = _Clock(session)
+        self._adopt()
+        self._lines += [_Line(source) for source in sentences]
 
     def __len__(self) -> int:
         return len(self._lines)
 
-    # --- moving and opening ----------------------------------------------------------------------------------------------------
+    # --- moving and opening --------------------------------------------------------------------------------
 
     def go(self, row: int) -> None:
-        self._line(row)
+        line = self._line(row)
+        line.problem = None
         self.row = row
+        if line.draft is not None:
+            self.session.visit(line.draft)
 
     def open(self, row: int) -> camit.Draft:
-        """The draft of a row, translated now if it was not yet."""
+        """The draft of a row, translated now if it was not yet, and anew if more is known since."""
         line = self._line(row)
         if line.draft is None:
-            line.problem = None
             try:
                 line.draft = self.session.open(line.source)
             except Exception as error:
                 line.problem = describe(error)
                 raise
+            line.known = self._knowledge()
+        elif self._outdated(line):
+            self.session.refresh(line.draft)
+            line.known = self._knowledge()
         return line.draft
+
+    def open_all(self) -> tuple[camit.Draft, ...]:
+        """Every sentence that can be translated; one that cannot keeps its problem and is left out."""
+        drafts = []
+        for row in range(len(self)):
+            with contextlib.suppress(CamitError):
+                drafts.append(self.open(row))
+        return tuple(drafts)
+
+    def open_current(self) -> None:
+        """Translate what is on the desk if need be; what goes wrong is shown in its place."""
+        line = self._line(self.row)
+        if line.problem is None and (line.draft is None or self._outdated(line)):
+            self.open(self.row)
 
     def next_waiting(self) -> int | None:
         """The row to translate next: the one on the desk, then those after it, then those before it."""
         order = [*range(self.row, len(self)), *range(self.row)]
-        waiting = (row for row in order if self._lines[row].draft is None and self._lines[row].problem is None)
-        return next(waiting, None)
+        lines = self._lines
+        return next((row for row in order if lines[row].draft is None and lines[row].problem is None), None)
 
     def next_unconfirmed(self, row: int) -> int:
         """Where to go on after `row`: the next sentence that is not confirmed, or stay."""
@@ -69,16 +101,20 @@ class Desk:
         return next((other for other in order if self._status(self._lines[other]) != "confirmed"), row)
 
     def draft(self, row: int, version: int | None = None) -> camit.Draft:
-        """The draft of an open row; with a version, only if its wording is still the one the request was about."""
+        """The draft of an open row; with a version, only if its wording is still the one the request was
+        about.
+        """
         line = self._line(row)
         if line.draft is None:
             raise WidgetError(f"Sentence {row + 1} is not translated yet: wait for it, or press Try again.")
         if version is not None and version != self._version(line):
-            raise StaleRequest(f"Sentence {row + 1} reads differently now.")
+            raise StaleError(f"Sentence {row + 1} reads differently now.")
         return line.draft
 
     def row_of(self, draft_id: int | None) -> int | None:
-        rows = (row for row, line in enumerate(self._lines) if line.draft is not None and line.draft.id == draft_id)
+        rows = (
+            n for n, line in enumerate(self._lines) if line.draft is not None and line.draft.id == draft_id
+        )
         return next(rows, None)
 
     def _line(self, row: int) -> _Line:
@@ -86,36 +122,79 @@ class Desk:
             raise WidgetError(f"There is no sentence {row + 1}: this document has {len(self)}.")
         return self._lines[row]
 
-    # --- snapshots -------------------------------------------------------------------------------------------------------------
+    def _adopt(self) -> None:
+        """Drafts that code in another cell opened join the document at its end."""
+        ours = {line.draft.id for line in self._lines if line.draft is not None}
+        known = self._knowledge()
+        self._lines += [_Line(d.source, d, known=known) for d in self.session.drafts if d.id not in ours]
+
+    def _knowledge(self) -> object:
+        """What a translation depends on besides its source: an untouched draft made from less is out of
+        date.
+        """
+        session = self.session
+        entries = tuple(entry.id for entry in session.memory.entries) if session.memory.enabled else ()
+        return entries, session.learning.lessons, session.settings.beam
+
+    def _outdated(self, line: _Line) -> bool:
+        if line.draft is None or not line.draft.untouched:
+            return False
+        return self.studying is not None or line.known != self._knowledge()
+
+    # --- snapshots -----------------------------------------------------------------------------------------
 
     def overview(self) -> protocol.Overview:
+        self._adopt()
+        seconds = self._clock.seconds()
         translator = self.session.translator
         return protocol.Overview(
             model=translator.name,
             source_language=translator.source_language,
             target_language=translator.target_language,
-            rows=tuple(self._row(line) for line in self._lines),
+            rows=tuple(self._row(line, seconds) for line in self._lines),
         )
 
     def sentence(self, row: int | None = None) -> protocol.Sentence:
+        """A sentence in full, by default the one on the desk."""
         row = self.row if row is None else row
         line = self._line(row)
         draft = line.draft
-        if draft is None:
-            unsplit = (protocol.SourceWord(line.source, False),)
-            return protocol.Sentence(row, 0, self._status(line), unsplit, (), False, False, (), (), line.problem)
+        if draft is None or self._outdated(line):
+            return self._waiting(row, line)
         return protocol.Sentence(
             row=row,
             version=self._version(line),
             status=self._status(line),
-            source=tuple(protocol.SourceWord(token.text, token.space_before) for token in draft.source_tokens),
+            source=_source(draft),
             words=tuple(_word(token) for token in draft.tokens),
             can_undo=draft.can_undo,
             can_redo=draft.can_redo,
+            can_unconfirm=self._confirmed()[-1:] == [draft.id],
             stages=tuple(_stage(stage) for stage in draft.trace),
-            looks=self._looks(draft),
             problem=None,
         )
+
+    def _waiting(self, row: int, line: _Line) -> protocol.Sentence:
+        source = _source(line.draft) if line.draft else (protocol.SourceWord(line.source, False),)
+        status: protocol.Status = "failed" if line.problem else "waiting"
+        return protocol.Sentence(row, 0, status, source, (), False, False, False, (), line.problem)
+
+    def looks(self, row: int | None = None) -> protocol.Looks:
+        """What each memory entry was looked at for; takes a pass of the network, so it comes after the
+        words.
+        """
+        row = self.row if row is None else row
+        line = self._line(row)
+        if line.draft is None or not self.session.memory.entries or self._outdated(line):
+            return protocol.Looks(row, 0, ())
+        weights = self.session.memory.weights(line.draft)
+        cells = tuple(
+            protocol.Look(word, entry, percent)
+            for word, per_entry in enumerate(weights.r)
+            for entry, weight in zip(weights.entries, per_entry, strict=True)
+            if (percent := _percent(weight)) >= _FAINTEST_LOOK
+        )
+        return protocol.Looks(row, self._version(line), cells)
 
     def memory(self) -> protocol.Memory:
         memory = self.session.memory
@@ -133,34 +212,51 @@ class Desk:
         )
         return protocol.Memory(memory.enabled, entries)
 
-    def learning(self, studying: int | None) -> protocol.Learning:
+    def learning(self) -> protocol.Learning:
         learner = self.session.learning
+        confirmed = self._confirmed()
+        rows = [self.row_of(draft) for draft in confirmed] if len(confirmed) == len(learner.lessons) else []
+        rows += [None] * (len(learner.lessons) - len(rows))
         lessons = tuple(
-            protocol.Lesson(None, item.accepted, item.before, item.after, item.guard, item.seconds, item.reason)
-            for item in learner.lessons
+            protocol.Lesson(
+                row=row,
+                accepted=lesson.accepted,
+                before=round(lesson.before, 4),
+                after=round(lesson.after, 4),
+                guard=round(lesson.guard, 5),
+                seconds=round(lesson.seconds, 3),
+                reason=lesson.reason,
+            )
+            for row, lesson in zip(rows, learner.lessons, strict=True)
         )
-        return protocol.Learning(learner.enabled, lessons, studying)
+        return protocol.Learning(learner.enabled, lessons, self.studying)
 
     def settings(self) -> protocol.Settings:
         settings = self.session.settings
-        return protocol.Settings(settings.beam, settings.stability, settings.protocol, ())
+        choices: tuple[str, ...] = typing.get_args(Protocol)
+        return protocol.Settings(settings.beam, settings.stability, settings.protocol, choices)
 
-    def _looks(self, draft: camit.Draft) -> tuple[protocol.Look, ...]:
-        if not self.session.memory.entries:
-            return ()
-        weights = self.session.memory.weights(draft)
-        return tuple(
-            protocol.Look(word, entry, percent)
-            for word, per_entry in enumerate(weights.r)
-            for entry, weight in zip(weights.entries, per_entry, strict=True)
-            if (percent := _percent(weight)) >= _FAINTEST_LOOK
-        )
+    def _confirmed(self) -> list[int]:
+        """Ids of the drafts whose confirmation stands, in the order they were confirmed."""
+        stack: list[int] = []
+        for event in self.session.events:
+            if event.kind == "confirm":
+                stack.append(event.draft)
+            elif event.kind == "undo_confirm" and stack:
+                stack.pop()
+        return stack
 
-    def _row(self, line: _Line) -> protocol.Row:
-        draft = line.draft
+    def _row(self, line: _Line, seconds: dict[int, float]) -> protocol.Row:
+        draft, status = line.draft, self._status(line)
         if draft is None:
-            return protocol.Row(line.source, "", self._status(line), 0, 0.0)
-        return protocol.Row(line.source, draft.text, self._status(line), draft.revisions, 0.0)
+            return protocol.Row(line.source, "", status, 0, 0.0)
+        old = line.row
+        text = old.text if old is not None and line.tokens is draft.tokens else draft.text
+        line.tokens = draft.tokens
+        line.row = protocol.Row(
+            line.source, text, status, draft.revisions, round(seconds.get(draft.id, 0.0), 1)
+        )
+        return line.row
 
     @staticmethod
     def _status(line: _Line) -> protocol.Status:
@@ -180,8 +276,34 @@ class Desk:
         return line.version
 
 
+class _Clock:
+    """Seconds spent on each draft, from the session's events; reads each event once."""
+
+    def __init__(self, session: camit.Session) -> None:
+        self._session = session
+        self._seen = 0
+        self._seconds: dict[int, float] = {}
+
+    def seconds(self) -> dict[int, float]:
+        events = self._session.events
+        for before, after in zip(
+            events[max(self._seen - 1, 0) :], events[max(self._seen, 1) :], strict=False
+        ):
+            # Background translation opens other drafts in between; only work on one and the same draft
+            # counts.
+            if before.draft == after.draft:
+                spent = min(after.time - before.time, _PAUSE)
+                self._seconds[after.draft] = self._seconds.get(after.draft, 0.0) + spent
+        self._seen = len(events)
+        return self._seconds
+
+
 def _percent(weight: float) -> protocol.Percent:
     return round(100 * weight)
+
+
+def _source(draft: camit.Draft) -> tuple[protocol.SourceWord, ...]:
+    return tuple(protocol.SourceWord(token.text, token.space_before) for token in draft.source_tokens)
 
 
 def _word(token: camit.Token) -> protocol.Word:

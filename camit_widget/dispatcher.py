@@ -1,6 +1,7 @@
-"""From a message to its answer: every request is carried out on the session's worker and answered with its own number.
+"""From a message to its answer: every request is carried out on the worker and answered with its number.
 
-A newer change of the same sentence takes the place of one that is still running; nothing raised on the way may vanish.
+A newer change of the same sentence takes the place of one that is still running; nothing raised on the
+way may vanish.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ import concurrent.futures
 import logging
 from collections.abc import Callable, Hashable, Mapping
 
-import msgspec
-
 import camit
+import msgspec
 from camit.errors import Cancelled
+
 from camit_widget import protocol
 from camit_widget.problems import describe
 
@@ -20,7 +21,9 @@ _log = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """Reads requests on whatever thread they arrive, has them handled on the worker, sends one answer for each."""
+    """Reads requests on whatever thread they arrive, has them handled on the worker, sends one answer for
+    each.
+    """
 
     def __init__(
         self,
@@ -51,7 +54,9 @@ class Dispatcher:
 def replaces(request: protocol.AnyRequest) -> Hashable:
     """Requests with equal keys replace each other. None: carried out in turn, whatever comes after."""
     match request:
-        case protocol.Replace() | protocol.Insert() | protocol.Delete() | protocol.Blank() | protocol.Cancel():
+        case (
+            protocol.Replace() | protocol.Insert() | protocol.Delete() | protocol.Blank() | protocol.Cancel()
+        ):
             return ("change", request.row)
         case protocol.Alternatives() | protocol.Complete():
             return ("suggest", request.view)
@@ -59,7 +64,9 @@ def replaces(request: protocol.AnyRequest) -> Hashable:
             return None
 
 
-def _answer(request: protocol.AnyRequest, done: concurrent.futures.Future[protocol.AnyResult]) -> protocol.AnyAnswer:
+def _answer(
+    request: protocol.AnyRequest, done: concurrent.futures.Future[protocol.AnyResult]
+) -> protocol.AnyAnswer:
     if done.cancelled() or isinstance(done.exception(), Cancelled):
         return protocol.Cancelled(request.view, request.id)
     if (error := done.exception()) is not None:
@@ -73,4 +80,6 @@ def _refusal(content: object, error: msgspec.ValidationError) -> protocol.Failed
     said = content if isinstance(content, Mapping) else {}
     view, number = said.get("view"), said.get("id")
     problem = protocol.Problem("The widget and its kernel do not match", str(error), "Run the cell again.")
-    return protocol.Failed(view if isinstance(view, str) else "", number if isinstance(number, int) else -1, problem)
+    return protocol.Failed(
+        view if isinstance(view, str) else "", number if isinstance(number, int) else -1, problem
+    )

@@ -1,8 +1,12 @@
-"""What each request does: one place where words of the protocol become calls of the engine. Runs on the worker."""
+"""What each request does: one place where words of the protocol become calls of the engine. Runs on the
+worker.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+import camit
 
 from camit_widget import protocol
 from camit_widget.desk import Desk
@@ -11,7 +15,7 @@ _SUGGESTIONS = 6
 
 
 class Handlers:
-    """Carries requests out on a desk; `publish` shows the new state to every view, `export` writes a file's text."""
+    """Carries requests out on a desk; `publish` shows the new state to every view, `export` makes a file."""
 
     def __init__(
         self,
@@ -22,74 +26,78 @@ class Handlers:
         self._desk = desk
         self._publish = publish
         self._export = export
-        self.studying: int | None = None
 
     def handle(self, request: protocol.AnyRequest) -> protocol.AnyResult:
+        match request:
+            case protocol.Alternatives():
+                draft = self._desk.draft(request.row, request.version)
+                return _suggestions(draft.alternatives(_span(request), k=_SUGGESTIONS))
+            case protocol.Complete():
+                draft = self._desk.draft(request.row, request.version)
+                return _suggestions(draft.complete(request.at, request.typed, k=_SUGGESTIONS))
+            case protocol.Export():
+                return self._export(request.format)
+            case _:
+                self._act(request)
+                return protocol.Nothing()
+
+    def _act(self, request: protocol.AnyRequest) -> None:
         try:
-            return self._carry_out(request)
+            match request:
+                case protocol.Go():
+                    self._desk.go(request.row)
+                    self._publish()  # the source line at once; the translation when it is there
+                case protocol.Confirm():
+                    self._confirm(request)
+                case protocol.Configure():
+                    self._configure(request)
+                case protocol.Unconfirm() | protocol.Pin() | protocol.Forget() | protocol.Remember():
+                    self._recall(request)
+                case protocol.Undo():
+                    self._desk.draft(request.row).undo()
+                case protocol.Redo():
+                    self._desk.draft(request.row).redo()
+                case protocol.Keep():
+                    self._desk.draft(request.row, request.version).keep(_span(request))
+                case protocol.Release():
+                    self._desk.draft(request.row, request.version).release(_span(request))
+                case _:
+                    self._revise(request)
+            self._desk.open_current()
         finally:
             self._publish()
 
-    def _carry_out(self, request: protocol.AnyRequest) -> protocol.AnyResult:
+    def _revise(self, request: protocol.AnyRequest) -> None:
         match request:
-            case protocol.Alternatives():
-                return self._alternatives(request)
-            case protocol.Complete():
-                return self._complete(request)
-            case protocol.Export():
-                return self._export(request.format)
-            case protocol.Go() | protocol.Retry():
-                self._go(request.row)
-            case protocol.Confirm():
-                self._confirm(request)
-            case protocol.Configure():
-                self._configure(request)
-            case protocol.Unconfirm() | protocol.Pin() | protocol.Forget() | protocol.Remember():
-                self._recall(request)
-            case protocol.Hello() | protocol.Cancel():
-                pass
-            case _:
-                self._change(request)
-        return protocol.Nothing()
-
-    def _go(self, row: int) -> None:
-        self._desk.go(row)
-        self._publish()  # the source line at once; the translation when it is there
-        self._desk.open(row)
-
-    def _change(self, request: protocol.AnyRequest) -> None:
-        match request:
-            case protocol.Undo():
-                self._desk.draft(request.row).undo()
-            case protocol.Redo():
-                self._desk.draft(request.row).redo()
             case protocol.Insert():
-                self._desk.draft(request.row, request.version).insert(request.at, request.text)
+                draft = self._desk.draft(request.row, request.version)
+                draft.insert(request.at, request.text, **_effort(request))
             case protocol.Replace():
-                self._desk.draft(request.row, request.version).replace(_span(request), request.text)
+                draft = self._desk.draft(request.row, request.version)
+                draft.replace(_span(request), request.text, **_effort(request))
             case protocol.Delete():
-                self._desk.draft(request.row, request.version).delete(_span(request))
+                self._desk.draft(request.row, request.version).delete(_span(request), **_effort(request))
             case protocol.Blank():
-                self._desk.draft(request.row, request.version).blank(_span(request))
-            case protocol.Keep():
-                draft = self._desk.draft(request.row, request.version)
-                for index in range(request.start, request.stop):
-                    draft.keep(index)
-            case protocol.Release():
-                draft = self._desk.draft(request.row, request.version)
-                for index in range(request.start, request.stop):
-                    draft.release(index)
+                self._desk.draft(request.row, request.version).blank(_span(request), **_effort(request))
 
     def _confirm(self, request: protocol.Confirm) -> None:
-        draft = self._desk.draft(request.row, request.version)
-        self.studying = request.row
+        """Show the next sentence at once and learn from this one meanwhile."""
+        desk = self._desk
+        draft = desk.draft(request.row, request.version)
+        following = desk.next_unconfirmed(request.row)
+        here = desk.row
+        desk.studying = request.row
+        desk.row = following if here == request.row else here
         self._publish()
         try:
-            self._desk.session.confirm(draft)
+            desk.session.confirm(draft)
+        except Exception:
+            desk.row = here
+            raise
         finally:
-            self.studying = None
-        if self._desk.row == request.row:
-            self._go(self._desk.next_unconfirmed(request.row))
+            desk.studying = None
+        if desk.row != here:
+            desk.go(desk.row)
 
     def _configure(self, request: protocol.Configure) -> None:
         session = self._desk.session
@@ -100,13 +108,17 @@ class Handlers:
         named = {"beam": request.beam, "stability": request.stability, "protocol": request.protocol}
         chosen = {name: value for name, value in named.items() if value is not None}
         if chosen:
-            session.configure(**chosen)
+            # The session checks the values and says what is allowed.
+            session.configure(**chosen)  # type: ignore[arg-type]
 
-    def _recall(self, request: protocol.Unconfirm | protocol.Pin | protocol.Forget | protocol.Remember) -> None:
+    def _recall(
+        self, request: protocol.Unconfirm | protocol.Pin | protocol.Forget | protocol.Remember
+    ) -> None:
         session = self._desk.session
         match request:
             case protocol.Unconfirm():
-                session.undo_confirm()
+                row = self._desk.row_of(session.undo_confirm().id)
+                self._desk.go(self._desk.row if row is None else row)
             case protocol.Pin():
                 (session.memory.pin if request.pinned else session.memory.unpin)(request.entry)
             case protocol.Forget():
@@ -114,13 +126,9 @@ class Handlers:
             case protocol.Remember():
                 session.memory.add(request.source, request.text)
 
-    def _alternatives(self, request: protocol.Alternatives) -> protocol.Suggestions:
-        draft = self._desk.draft(request.row, request.version)
-        return _suggestions(draft.alternatives(_span(request), k=_SUGGESTIONS))
 
-    def _complete(self, request: protocol.Complete) -> protocol.Suggestions:
-        draft = self._desk.draft(request.row, request.version)
-        return _suggestions(draft.complete(request.at, request.typed, k=_SUGGESTIONS))
+def _effort(request: protocol.Insert | protocol.Replace | protocol.Delete | protocol.Blank) -> dict[str, int]:
+    return {"keystrokes": request.effort.keystrokes, "mouse": request.effort.mouse}
 
 
 def _span(request: protocol.About) -> int | tuple[int, int]:
@@ -128,7 +136,7 @@ def _span(request: protocol.About) -> int | tuple[int, int]:
     return request.start if one_word else (request.start, request.stop)
 
 
-def _suggestions(found: object) -> protocol.Suggestions:
+def _suggestions(found: Iterable[camit.Alternative]) -> protocol.Suggestions:
     return protocol.Suggestions(
         tuple(protocol.Suggestion(item.text, round(item.probability, 3), item.from_memory) for item in found)
     )

@@ -1,7 +1,8 @@
 """What kernel and browser say to each other, declared once.
 
-Durable state (`Overview`, `Sentence`, `Memory`, `Learning`, `Settings`) travels in traits: saved with the notebook and seen by
-every view. Requests, answers and progress are messages. `camit_widget.typescript` writes the browser's types from this file.
+Durable state (`Overview`, `Sentence`, `Looks`, `Memory`, `Learning`, `Settings`) travels in traits: saved
+with the notebook and seen by every view. Requests, answers and progress are messages.
+`camit_widget.typescript` writes the browser's types from this file.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 Percent: TypeAlias = int
-"""0 to 100: attention and memory weights are drawn, so two digits are enough and keep a saved notebook small."""
+"""0 to 100: attention and memory weights are drawn, so two digits are enough and keep a saved notebook
+small.
+"""
 
 Origin: TypeAlias = Literal["draft", "kept", "changed", "yours"]
 Status: TypeAlias = Literal["waiting", "draft", "revised", "confirmed", "failed"]
@@ -22,10 +25,10 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A value that is replaced, never changed."""
 
 
-# --- durable state -------------------------------------------------------------------------------------------------------------
+# --- durable state --------------------------------------------------------------------------------
 
 
-class Problem(Value):
+class Problem(Value, frozen=True):
     """Something that went wrong, in words a person can act on."""
 
     title: str
@@ -33,7 +36,7 @@ class Problem(Value):
     advice: str
 
 
-class Row(Value):
+class Row(Value, frozen=True):
     """One sentence in the document rail."""
 
     source: str
@@ -43,7 +46,7 @@ class Row(Value):
     seconds: float
 
 
-class Overview(Value):
+class Overview(Value, frozen=True):
     """All sentences, in the order of the text."""
 
     model: str
@@ -52,12 +55,12 @@ class Overview(Value):
     rows: tuple[Row, ...]
 
 
-class SourceWord(Value):
+class SourceWord(Value, frozen=True):
     text: str
     space: bool
 
 
-class Word(Value):
+class Word(Value, frozen=True):
     """One word or mark of the translation, with why it stands there."""
 
     text: str
@@ -70,13 +73,13 @@ class Word(Value):
     attention: tuple[Percent, ...]
 
 
-class StageWord(Value):
+class StageWord(Value, frozen=True):
     text: str
     space: bool
     origin: Origin
 
 
-class Stage(Value):
+class Stage(Value, frozen=True):
     """One step of the last revision, for playback."""
 
     name: Literal["draft", "forward", "backward", "result"]
@@ -84,16 +87,20 @@ class Stage(Value):
     words: tuple[StageWord, ...]
 
 
-class Look(Value):
-    """How much the model looked at one memory entry while writing one word (r of the paper); small ones are left out."""
+class Look(Value, frozen=True):
+    """How much the model looked at one memory entry while writing one word (r of the paper); small ones
+    are left out.
+    """
 
     word: int
     entry: int
     weight: Percent
 
 
-class Sentence(Value):
-    """The sentence on the desk. `version` names its wording: a request about another wording is refused, not guessed at."""
+class Sentence(Value, frozen=True):
+    """The sentence on the desk. `version` names its wording: a request about another wording is refused,
+    not guessed at.
+    """
 
     row: int
     version: int
@@ -102,13 +109,25 @@ class Sentence(Value):
     words: tuple[Word, ...]
     can_undo: bool
     can_redo: bool
+    can_unconfirm: bool
     stages: tuple[Stage, ...]
-    looks: tuple[Look, ...]
     problem: Problem | None
 
 
-class Entry(Value):
-    """One memory entry and where it came from; `row` is None for entries added by hand or from another document."""
+class Looks(Value, frozen=True):
+    """What the memory was looked at for while the sentence on the desk was written; comes a moment after
+    its words.
+    """
+
+    row: int
+    version: int
+    cells: tuple[Look, ...]
+
+
+class Entry(Value, frozen=True):
+    """One memory entry and where it came from; `row` is None for entries added by hand or from another
+    document.
+    """
 
     id: int
     text: str
@@ -119,13 +138,15 @@ class Entry(Value):
     copies: int
 
 
-class Memory(Value):
+class Memory(Value, frozen=True):
     enabled: bool
     entries: tuple[Entry, ...]
 
 
-class Lesson(Value):
-    """What one confirmed sentence taught: mean log-probability per piece before and after, and the guard's verdict."""
+class Lesson(Value, frozen=True):
+    """What one confirmed sentence taught: mean log-probability per piece before and after, and the
+    guard's verdict.
+    """
 
     row: int | None
     accepted: bool
@@ -136,7 +157,7 @@ class Lesson(Value):
     reason: str
 
 
-class Learning(Value):
+class Learning(Value, frozen=True):
     """`studying` is the row a lesson is being taken from right now."""
 
     enabled: bool
@@ -144,36 +165,30 @@ class Learning(Value):
     studying: int | None
 
 
-class Settings(Value):
+class Settings(Value, frozen=True):
     beam: int
     stability: float
     protocol: str
     protocols: tuple[str, ...]
 
 
-# --- requests ------------------------------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
-class Request(Value, tag_field="type", tag=str.lower):
+class Request(Value, frozen=True, tag_field="type", tag=str.lower):
     """Every request names the view that asks and a number of its own; the answer carries both back."""
 
     view: str
     id: int
 
 
-class Hello(Request):
-    """Asks for nothing: an answer proves that the kernel is alive."""
+class Go(Request, frozen=True):
+    """Put a sentence on the desk, and translate it if that is still to be done, or failed."""
 
-
-class Go(Request):
     row: int
 
 
-class Retry(Request):
-    row: int
-
-
-class About(Request):
+class About(Request, frozen=True):
     """A request about the words of one wording of one sentence, from `start` up to, not including, `stop`."""
 
     row: int
@@ -182,80 +197,91 @@ class About(Request):
     stop: int
 
 
-class Replace(About):
+class Effort(Value, frozen=True):
+    """What a change took, for the session's statistics."""
+
+    keystrokes: int
+    mouse: int
+
+
+class Replace(About, frozen=True):
     text: str
+    effort: Effort
 
 
-class Insert(Request):
+class Insert(Request, frozen=True):
     row: int
     version: int
     at: int
     text: str
+    effort: Effort
 
 
-class Delete(About):
+class Delete(About, frozen=True):
+    effort: Effort
+
+
+class Blank(About, frozen=True):
+    """Write these words anew, keep both ends."""
+
+    effort: Effort
+
+
+class Keep(About, frozen=True):
     pass
 
 
-class Blank(About):
+class Release(About, frozen=True):
     pass
 
 
-class Keep(About):
+class Alternatives(About, frozen=True):
     pass
 
 
-class Release(About):
-    pass
-
-
-class Alternatives(About):
-    pass
-
-
-class Complete(Request):
+class Complete(Request, frozen=True):
     row: int
     version: int
     at: int
     typed: str
 
 
-class Undo(Request):
+class Undo(Request, frozen=True):
     row: int
 
 
-class Redo(Request):
+class Redo(Request, frozen=True):
     row: int
 
 
-class Cancel(Request):
+class Cancel(Request, frozen=True):
     row: int
 
 
-class Confirm(Request):
+class Confirm(Request, frozen=True):
     row: int
     version: int
 
 
-class Unconfirm(Request):
+class Unconfirm(Request, frozen=True):
     """Takes the last confirmation back, with all it taught."""
 
 
-class Pin(Request):
+class Pin(Request, frozen=True):
     entry: int
     pinned: bool
 
 
-class Forget(Request):
+class Forget(Request, frozen=True):
     entry: int
 
 
-class Remember(Request):
+class Remember(Request, frozen=True):
     source: str
     text: str
 
 
-class Configure(Request):
+class Configure(Request, frozen=True):
     """Fields left out stay as they are."""
 
     memory: bool | None = None
@@ -265,14 +291,12 @@ class Configure(Request):
     protocol: str | None = None
 
 
-class Export(Request):
+class Export(Request, frozen=True):
     format: ExportFormat
 
 
 AnyRequest: TypeAlias = (
-    Hello
-    | Go
-    | Retry
+    Go
     | Replace
     | Insert
     | Delete
@@ -293,10 +317,10 @@ AnyRequest: TypeAlias = (
     | Export
 )
 
-# --- answers -------------------------------------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------
 
 
-class Suggestion(Value):
+class Suggestion(Value, frozen=True):
     """`memory` is the entry it comes from, if any."""
 
     text: str
@@ -304,37 +328,37 @@ class Suggestion(Value):
     memory: int | None
 
 
-class Suggestions(Value, tag_field="kind", tag="suggestions"):
+class Suggestions(Value, frozen=True, tag_field="kind", tag="suggestions"):
     items: tuple[Suggestion, ...]
 
 
-class Exported(Value, tag_field="kind", tag="exported"):
+class Exported(Value, frozen=True, tag_field="kind", tag="exported"):
     filename: str
     mime: str
     text: str
 
 
-class Nothing(Value, tag_field="kind", tag="nothing"):
+class Nothing(Value, frozen=True, tag_field="kind", tag="nothing"):
     """The result is in the traits."""
 
 
 AnyResult: TypeAlias = Suggestions | Exported | Nothing
 
 
-class Answer(Value, tag_field="type", tag=str.lower):
+class Answer(Value, frozen=True, tag_field="type", tag=str.lower):
     view: str
     id: int
 
 
-class Done(Answer):
+class Done(Answer, frozen=True):
     result: AnyResult
 
 
-class Failed(Answer):
+class Failed(Answer, frozen=True):
     problem: Problem
 
 
-class Cancelled(Answer):
+class Cancelled(Answer, frozen=True):
     """A newer request took this one's place; nothing was changed."""
 
 

@@ -1,6 +1,7 @@
 """Writes the browser's types from `camit_widget.protocol`, so that the two sides cannot drift apart.
 
-`python -m camit_widget.typescript js/src/protocol.ts` writes the file; a test compares it with what this module would write.
+`python -m camit_widget.typescript js/src/protocol.ts` writes the file; a test compares it with what this
+module would write.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ _HEADER = (
     "// Written by `python -m camit_widget.typescript js/src/protocol.ts` from camit_widget/protocol.py.\n"
     "// Change it there.\n"
 )
-_SCALARS: dict[object, str] = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
+_SCALARS: dict[object, str] = {
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+}
 
 
 def _is_struct(value: object) -> typing.TypeGuard[type[msgspec.Struct]]:
@@ -38,7 +45,7 @@ def _type(annotation: object) -> str:
     if origin is tuple and arguments[1:] == (Ellipsis,):
         item = _type(arguments[0])
         return f"readonly ({item})[]" if " | " in item else f"readonly {item}[]"
-    raise TypeError(f"protocol.py uses {annotation!r}, which has no TypeScript form yet: add it to camit_widget/typescript.py")
+    raise TypeError(f"{annotation!r} of protocol.py has no TypeScript form yet: add one to typescript.py")
 
 
 def _interface(struct: type[msgspec.Struct]) -> str:

@@ -8,9 +8,7 @@ export type Status = "waiting" | "draft" | "revised" | "confirmed" | "failed";
 export type ExportFormat = "text" | "tsv" | "tmx" | "xliff" | "html";
 
 export type AnyRequest =
-  | Hello
   | Go
-  | Retry
   | Replace
   | Insert
   | Delete
@@ -48,7 +46,7 @@ export interface Row {
   readonly seconds: number;
 }
 
-export interface Document {
+export interface Overview {
   readonly model: string;
   readonly source_language: string;
   readonly target_language: string;
@@ -97,9 +95,15 @@ export interface Sentence {
   readonly words: readonly Word[];
   readonly can_undo: boolean;
   readonly can_redo: boolean;
+  readonly can_unconfirm: boolean;
   readonly stages: readonly Stage[];
-  readonly looks: readonly Look[];
   readonly problem: Problem | null;
+}
+
+export interface Looks {
+  readonly row: number;
+  readonly version: number;
+  readonly cells: readonly Look[];
 }
 
 export interface Entry {
@@ -140,12 +144,6 @@ export interface Settings {
   readonly protocols: readonly string[];
 }
 
-export interface Hello {
-  readonly type: "hello";
-  readonly view: string;
-  readonly id: number;
-}
-
 export interface Go {
   readonly type: "go";
   readonly view: string;
@@ -153,11 +151,9 @@ export interface Go {
   readonly row: number;
 }
 
-export interface Retry {
-  readonly type: "retry";
-  readonly view: string;
-  readonly id: number;
-  readonly row: number;
+export interface Effort {
+  readonly keystrokes: number;
+  readonly mouse: number;
 }
 
 export interface Replace {
@@ -169,6 +165,7 @@ export interface Replace {
   readonly start: number;
   readonly stop: number;
   readonly text: string;
+  readonly effort: Effort;
 }
 
 export interface Insert {
@@ -179,6 +176,7 @@ export interface Insert {
   readonly version: number;
   readonly at: number;
   readonly text: string;
+  readonly effort: Effort;
 }
 
 export interface Delete {
@@ -189,6 +187,7 @@ export interface Delete {
   readonly version: number;
   readonly start: number;
   readonly stop: number;
+  readonly effort: Effort;
 }
 
 export interface Blank {
@@ -199,6 +198,7 @@ export interface Blank {
   readonly version: number;
   readonly start: number;
   readonly stop: number;
+  readonly effort: Effort;
 }
 
 export interface Keep {

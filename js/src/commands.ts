@@ -1,0 +1,82 @@
+/** Commands of the keyboard, carried out on the store. Returns whether there was anything to do. */
+import type { Command } from "./keyboard";
+import type { Store } from "./store";
+
+export function perform(command: Command, store: Store, target: HTMLElement): boolean {
+  const { span, focus, editing } = store;
+  const words = store.words.length;
+  switch (command.do) {
+    case "move":
+      store.focusOn(focus.value + command.by, command.extend);
+      return true;
+    case "edge":
+      store.focusOn(command.to === "first" ? 0 : words - 1, command.extend);
+      return true;
+    case "line": {
+      const next = wordOnNextLine(target, command.by);
+      if (next !== null) store.focusOn(next, command.extend);
+      return true;
+    }
+    case "edit":
+      editing.open(span.value);
+      return true;
+    case "type":
+      editing.open(span.value, command.text);
+      return true;
+    case "insert":
+      editing.openGap(command.side === "before" ? span.value.start : span.value.stop);
+      return true;
+    case "delete":
+      void store.delete(span.value);
+      return true;
+    case "blank":
+      void store.blank(span.value);
+      return true;
+    case "keep":
+      void store.toggleKeep(span.value);
+      return true;
+    case "apply":
+      editing.apply();
+      return true;
+    case "suggest":
+      editing.step(command.by);
+      return true;
+    case "confirm":
+      void store.confirm();
+      return true;
+    case "undo":
+      void store.undo();
+      return true;
+    case "redo":
+      void store.redo();
+      return true;
+    case "copy":
+      void store.copySelection();
+      return true;
+    case "sentence":
+      store.go(store.sentence.value.row + command.by);
+      return true;
+    case "help":
+      store.panel.value = store.panel.value === "help" ? null : "help";
+      return true;
+    case "close":
+      return store.escape();
+  }
+}
+
+/** The word nearest above or below, as the lines happen to be broken. */
+function wordOnNextLine(word: HTMLElement, by: -1 | 1): number | null {
+  const line = word.closest(".camit-target");
+  const here = word.getBoundingClientRect();
+  const middle = (box: DOMRect) => box.left + box.width / 2;
+  let best: { index: number; rows: number; aside: number } | null = null;
+  for (const other of line?.querySelectorAll<HTMLElement>("[role=option]") ?? []) {
+    const box = other.getBoundingClientRect();
+    const rows = Math.round(((box.top - here.top) * by) / Math.max(here.height, 1));
+    if (rows < 1) continue;
+    const aside = Math.abs(middle(box) - middle(here));
+    if (!best || rows < best.rows || (rows === best.rows && aside < best.aside))
+      best = { index: Number(other.dataset.index), rows, aside };
+  }
+  return best?.index ?? null;
+}

@@ -1,0 +1,44 @@
+/** Which source word was read for which word of the translation. */
+import { join, percent } from "../words";
+import { useStore } from "./context";
+import { HeatMap, type HeatRow } from "./HeatMap";
+
+const FAINTEST = 3;
+
+export function AttentionView() {
+  const store = useStore();
+  const { source, words } = store.sentence.value;
+  const { source_language, target_language } = store.state.overview.value;
+  const columns = words.map((word) => word.text);
+  const rows = source.map((read, index): HeatRow => {
+    const cells = words.flatMap((word, column) => {
+      const weight = word.attention[index] ?? 0;
+      return weight >= FAINTEST ? [{ column, weight: weight / 100 }] : [];
+    });
+    return {
+      key: index,
+      label: <span lang={source_language}>{read.text}</span>,
+      spoken:
+        cells.map((cell) => `${columns[cell.column]} ${percent(cell.weight)}`).join(", ") || "hardly read",
+      cells,
+    };
+  });
+  if (words.length === 0) return <p class="camit-view camit-lead">Nothing is translated yet.</p>;
+  return (
+    <div class="camit-view">
+      <HeatMap
+        label={`Attention of ${join(words)}`}
+        columns={columns}
+        language={target_language}
+        rows={rows}
+        lit={store.pointed.value?.side === "target" ? store.pointed.value.index : null}
+        onPoint={(column) => {
+          store.hovered.value = column === null ? null : { side: "target", index: column };
+        }}
+      />
+      <p class="camit-footnote">
+        A dark cell means that the source word on the left was read while the word above was written.
+      </p>
+    </div>
+  );
+}

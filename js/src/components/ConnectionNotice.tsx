@@ -1,0 +1,20 @@
+import { useStore } from "./context";
+import { Icon } from "./Icon";
+
+const SAID = {
+  silent:
+    "The kernel has not answered yet: it may be busy with another cell. Your change is carried out as soon as it can.",
+  lost: "Not connected: the kernel that ran this widget was restarted or shut down. What you see is its last state; run the cell again to go on.",
+} as const;
+
+export function ConnectionNotice() {
+  const store = useStore();
+  const connection = store.connection.value;
+  if (connection !== "silent" && connection !== "lost") return null;
+  return (
+    <div class="camit-connection" role="status" data-connection={connection}>
+      <Icon name="alert" />
+      <span>{SAID[connection]}</span>
+    </div>
+  );
+}

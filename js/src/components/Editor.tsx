@@ -1,0 +1,152 @@
+/** The word editor: type, or choose among what the model would write there. Floats in the top layer, so nothing moves. */
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { type Editor as Edit, outcomeOf } from "../editing";
+import { useStore } from "./context";
+import { place } from "./place";
+import { Suggestions } from "./Suggestions";
+
+export function EditorPopover() {
+  const store = useStore();
+  const editor = store.editing.editor.value;
+  // A new key makes a new element: its own position, its own selection.
+  return editor && <Editor key={`${editor.mode}-${editor.start}-${editor.stop}`} editor={editor} />;
+}
+
+function Editor({ editor }: { editor: Edit }) {
+  const store = useStore();
+  const box = useRef<HTMLDivElement>(null);
+  const input = useRef<HTMLInputElement>(null);
+  usePlaced(box, () => anchorOf(store.id, box.current, editor));
+  useEffect(() => {
+    input.current?.focus({ preventScroll: true });
+    const whole = editor.text === editor.original;
+    input.current?.setSelectionRange(whole ? 0 : editor.text.length, editor.text.length);
+  }, []);
+  const phrase = editor.stop - editor.start > 1;
+  const name = editor.mode === "insert" ? "Insert a word" : `Change “${editor.original}”`;
+  const list = `${store.id}-suggestions`;
+  return (
+    <div
+      ref={box}
+      popover="manual"
+      role="dialog"
+      aria-label={name}
+      class="camit-editor"
+      data-lm-suppress-shortcuts="true"
+      onFocusOut={(event) => {
+        if (!box.current?.contains(event.relatedTarget as Node | null) && event.relatedTarget)
+          store.editing.close();
+      }}
+    >
+      <input
+        ref={input}
+        class="camit-input"
+        type="text"
+        role="combobox"
+        aria-label={editor.mode === "insert" ? "Word or words to insert" : "Replace with"}
+        aria-expanded={editor.suggestions.length > 0}
+        aria-controls={list}
+        aria-autocomplete="list"
+        aria-activedescendant={editor.chosen >= 0 ? `${list}-${editor.chosen}` : undefined}
+        placeholder={editor.mode === "insert" ? "insert here" : "nothing: delete"}
+        lang={store.state.overview.value.target_language}
+        autocomplete="off"
+        autocapitalize="off"
+        spellcheck={false}
+        value={editor.text}
+        onInput={(event) => store.editing.type(event.currentTarget.value)}
+      />
+      <Suggestions id={list} editor={editor} />
+      <Operations editor={editor} phrase={phrase} />
+    </div>
+  );
+}
+
+const ENTER = { replace: "replace", insert: "insert", delete: "delete", close: "close" } as const;
+
+function Operations({ editor, phrase }: { editor: Edit; phrase: boolean }) {
+  const store = useStore();
+  const words = store.words.slice(editor.start, editor.stop);
+  const locked = words.length > 0 && words.every((word) => word.locked);
+  const act = (what: () => void) => () => {
+    store.editing.leave();
+    what();
+  };
+  return (
+    <div class="camit-operations">
+      <button type="button" class="camit-operation" onClick={() => store.editing.apply()}>
+        <kbd>↵</kbd> {ENTER[outcomeOf(editor)]}
+      </button>
+      {editor.mode === "replace" && (
+        <>
+          {phrase && (
+            <button
+              type="button"
+              class="camit-operation"
+              title="Write this part again, keep both ends (Ctrl Del)"
+              onClick={act(() => store.blank(editor))}
+            >
+              redo this part
+            </button>
+          )}
+          <button
+            type="button"
+            class="camit-operation"
+            title="Delete (Del on the word)"
+            onClick={act(() => store.delete(editor))}
+          >
+            delete
+          </button>
+          <button
+            type="button"
+            class="camit-operation"
+            title="Insert before (Ins)"
+            onClick={() => store.editing.openGap(editor.start)}
+          >
+            ◂ insert
+          </button>
+          <button
+            type="button"
+            class="camit-operation"
+            title="Insert after (Shift Ins)"
+            onClick={() => store.editing.openGap(editor.stop)}
+          >
+            insert ▸
+          </button>
+          <button
+            type="button"
+            class="camit-operation"
+            title={locked ? "Let it change again (Space)" : "Never change it (Space)"}
+            onClick={act(() => store.toggleKeep(editor))}
+          >
+            {locked ? "release" : "keep"}
+          </button>
+        </>
+      )}
+    </div>
+  );
+}
+
+/** The element the editor belongs to: the first word of the span, or the gap. */
+function anchorOf(id: string, box: HTMLElement | null, editor: Edit): Element | null {
+  const root = box?.closest(".camit");
+  if (editor.mode === "insert") return root?.querySelector(`[data-gap="${editor.start}"]`) ?? null;
+  return root?.querySelector(`#${id}-word-${editor.start}`) ?? null;
+}
+
+/** Keep the box beside its anchor, whatever scrolls or resizes. */
+function usePlaced(box: { current: HTMLElement | null }, anchor: () => Element | null): void {
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    element.showPopover?.();
+    const put = () => place(element, anchor());
+    put();
+    document.addEventListener("scroll", put, { capture: true, passive: true });
+    window.addEventListener("resize", put);
+    return () => {
+      document.removeEventListener("scroll", put, { capture: true });
+      window.removeEventListener("resize", put);
+    };
+  }, []);
+}

@@ -1,0 +1,149 @@
+/** What the memory holds, where it came from, and how it was used while this sentence was written. */
+import { useSignal } from "@preact/signals";
+import type { Entry } from "../protocol";
+import { percent, plural, provenance } from "../words";
+import { useStore } from "./context";
+import { type Cell, HeatMap, type HeatRow } from "./HeatMap";
+import { IconButton } from "./IconButton";
+import { RememberForm } from "./RememberForm";
+
+const SHOWN = 12;
+
+export function MemoryView() {
+  const store = useStore();
+  const all = useSignal(false);
+  const open = useSignal<number | null>(null);
+  const { words, row, version } = store.sentence.value;
+  const looks = store.state.looks.value;
+  const { entries, enabled } = store.state.memory.value;
+  const cells = new Map<number, Cell[]>(entries.map((entry) => [entry.id, []]));
+  const current = looks.row === row && looks.version === version ? looks.cells : [];
+  for (const look of current) cells.get(look.entry)?.push({ column: look.word, weight: look.weight / 100 });
+  const strength = (entry: Entry) => Math.max(0, ...(cells.get(entry.id) ?? []).map((cell) => cell.weight));
+  const sorted = [...entries].sort(
+    (a, b) => Number(b.pinned) - Number(a.pinned) || strength(b) - strength(a) || b.id - a.id,
+  );
+  const shown = all.value ? sorted : sorted.slice(0, SHOWN);
+  const columns = words.map((word) => word.text);
+  const said = (found: readonly Cell[]) =>
+    found.map((cell) => `${columns[cell.column]} ${percent(cell.weight)}`).join(", ");
+  const thetas = words.map((word, column) => ({ column, weight: word.theta }));
+  const theta: HeatRow = {
+    key: "theta",
+    label: "θ copy weight",
+    spoken: said(thetas),
+    cells: thetas,
+    bars: true,
+  };
+  const rows = shown.map((entry): HeatRow => {
+    const found = cells.get(entry.id) ?? [];
+    return {
+      key: entry.id,
+      label: (
+        <EntryLabel
+          entry={entry}
+          open={open.value === entry.id}
+          onOpen={() => {
+            open.value = open.value === entry.id ? null : entry.id;
+          }}
+        />
+      ),
+      spoken: found.length > 0 ? `looked at for ${said(found)}` : "not looked at in this sentence",
+      cells: found,
+      below: open.value === entry.id && <Provenance entry={entry} />,
+    };
+  });
+  if (entries.length === 0)
+    return (
+      <div class="camit-view">
+        <p class="camit-lead">
+          {enabled
+            ? "Nothing remembered yet. Words you correct are kept here when you confirm a sentence, and come back where they fit."
+            : "The memory is switched off: nothing is written to it, and nothing is copied from it."}
+        </p>
+        <RememberForm />
+      </div>
+    );
+  return (
+    <div class="camit-view">
+      <HeatMap
+        label="Memory: copy weight per word, and what each entry was looked at for"
+        columns={columns}
+        language={store.state.overview.value.target_language}
+        rows={[theta, ...rows]}
+        lit={store.pointed.value?.side === "target" ? store.pointed.value.index : null}
+        onPoint={(column) => {
+          store.hovered.value = column === null ? null : { side: "target", index: column };
+        }}
+      />
+      {sorted.length > SHOWN && (
+        <button
+          type="button"
+          class="camit-link"
+          onClick={() => {
+            all.value = !all.value;
+          }}
+        >
+          {all.value ? "Show fewer" : `Show all ${sorted.length}`}
+        </button>
+      )}
+      <p class="camit-footnote">
+        A row is a correction of yours; a dark cell means the model looked at it while writing that word. Open
+        a row to see the sentence it came from.
+      </p>
+      <RememberForm />
+    </div>
+  );
+}
+
+function EntryLabel({ entry, open, onOpen }: { entry: Entry; open: boolean; onOpen: () => void }) {
+  const store = useStore();
+  const about = [
+    provenance(entry),
+    ...(entry.copies > 0 ? [`copied ${entry.copies}×`] : []),
+    ...(entry.pinned ? ["pinned"] : []),
+  ];
+  return (
+    <>
+      <button
+        type="button"
+        class="camit-entry"
+        aria-expanded={open}
+        title={`${entry.source} → ${entry.target}`}
+        onClick={onOpen}
+      >
+        <b>{entry.text}</b> <span class="camit-dim">· {about.join(" · ")}</span>
+      </button>
+      {store.readOnly.value || (
+        <>
+          <IconButton
+            icon="pin"
+            label={`${entry.pinned ? "Unpin" : "Pin"} ${entry.text}`}
+            pressed={entry.pinned}
+            onClick={() => store.pin(entry)}
+          />
+          <IconButton icon="remove" label={`Forget ${entry.text}`} onClick={() => store.forget(entry)} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Provenance({ entry }: { entry: Entry }) {
+  const store = useStore();
+  const { source_language, target_language } = store.state.overview.value;
+  return (
+    <div class="camit-provenance">
+      <p lang={source_language}>{entry.source}</p>
+      <p lang={target_language}>{entry.target}</p>
+      <p class="camit-dim">
+        {entry.copies > 0 ? `Copied ${plural(entry.copies, "time")} so far.` : "Not copied so far."}
+        {entry.row !== null && (
+          <button type="button" class="camit-link" onClick={() => store.go(entry.row ?? 0)}>
+            Go to sentence {entry.row + 1}
+          </button>
+        )}
+      </p>
+    </div>
+  );
+}

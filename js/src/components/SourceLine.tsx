@@ -1,0 +1,37 @@
+/** The sentence to translate; words that the looked-at word attends to light up, and the other way round. */
+import { useStore } from "./context";
+
+export function SourceLine() {
+  const store = useStore();
+  const { source, words } = store.sentence.value;
+  const pointed = store.pointed.value;
+  const lit = pointed?.side === "target" ? words[pointed.index]?.attention : undefined;
+  return (
+    <p class="camit-source" lang={store.state.overview.value.source_language}>
+      {source.map((word, index) => {
+        const pointedAt = pointed?.side === "source" && pointed.index === index;
+        const weight = pointedAt ? 100 : (lit?.[index] ?? 0);
+        return (
+          <>
+            {word.space && index > 0 ? " " : ""}
+            {/* biome-ignore lint/a11y/noStaticElementInteractions: pointing only shows what the attention view also tells */}
+            <span
+              key={index}
+              class="camit-sourceword"
+              style={{ "--lit": weight / 100 }}
+              data-lit={weight >= 10 || undefined}
+              onMouseEnter={() => {
+                store.hovered.value = { side: "source", index };
+              }}
+              onMouseLeave={() => {
+                store.hovered.value = null;
+              }}
+            >
+              {word.text}
+            </span>
+          </>
+        );
+      })}
+    </p>
+  );
+}

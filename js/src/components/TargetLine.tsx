@@ -1,0 +1,61 @@
+/** The translation as words that can be walked over, pointed at, selected and changed. */
+import { useEffect, useRef } from "preact/hooks";
+import { useStore } from "./context";
+import { Gap, InsertedWord, WordSpan } from "./WordSpan";
+
+export function TargetLine() {
+  const store = useStore();
+  const list = useRef<HTMLDivElement>(null);
+  const { words, status } = store.sentence.value;
+  const pending = store.pending.value;
+  const grab = store.grab.value;
+  useEffect(() => {
+    if (grab > 0)
+      list.current?.querySelector<HTMLElement>("[role=option][tabindex='0']")?.focus({ preventScroll: true });
+  }, [grab]);
+  useDragEnd();
+  return (
+    <div
+      ref={list}
+      role="listbox"
+      class="camit-target"
+      lang={store.state.overview.value.target_language}
+      aria-label="Translation"
+      aria-multiselectable="true"
+      aria-orientation="horizontal"
+      aria-busy={store.busy.value}
+      tabIndex={words.length === 0 ? 0 : -1}
+      data-busy={store.busy.value || undefined}
+      onFocusOut={() => {
+        store.focused.value = null;
+      }}
+    >
+      {words.length === 0 && (
+        <span class="camit-empty">{status === "failed" ? "Not translated." : "Translating\u2026"}</span>
+      )}
+      {words.map((word, index) => (
+        <>
+          <Gap at={index} space={word.space && index > 0} />
+          {pending && pending.start === pending.stop && pending.start === index && (
+            <InsertedWord text={pending.text} />
+          )}
+          <WordSpan key={index} word={word} index={index} />
+        </>
+      ))}
+      {words.length > 0 && <Gap at={words.length} space={false} />}
+      {pending && pending.start === words.length && <InsertedWord text={pending.text} />}
+    </div>
+  );
+}
+
+/** A drag that ends anywhere ends: over the words it opens the editor for the phrase, elsewhere it just stays selected. */
+function useDragEnd(): void {
+  const store = useStore();
+  useEffect(() => {
+    const end = () => {
+      store.dragging.value = null;
+    };
+    document.addEventListener("pointerup", end);
+    return () => document.removeEventListener("pointerup", end);
+  }, [store]);
+}

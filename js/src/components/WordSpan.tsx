@@ -1,0 +1,106 @@
+/** One word of the translation, the gap before it, and the word that is on its way into the sentence. */
+import type { Word } from "../protocol";
+import { originOf, percent, provenance, spoken } from "../words";
+import { useStore } from "./context";
+import { Icon } from "./Icon";
+
+interface Props {
+  word: Word;
+  index: number;
+}
+
+export function WordSpan({ word, index }: Props) {
+  const store = useStore();
+  const { start, stop } = store.span.value;
+  const inSpan = index >= start && index < stop;
+  const pointed = store.pointed.value;
+  const lit = pointed?.side === "source" ? (word.attention[pointed.index] ?? 0) : 0;
+  const entry = word.memory === null ? undefined : store.entries.value.get(word.memory);
+  const editor = store.editing.editor.value;
+  const edited = editor?.mode === "replace" && index >= editor.start && index < editor.stop;
+  const pending = store.pending.value;
+  const replaced = pending !== null && index >= pending.start && index < pending.stop;
+  // The first word of a span stands for all of it while the change is on its way; it stays the same element, so that the
+  // keyboard does not fall out of the widget.
+  const shown = replaced && index === pending.start && pending.text ? pending.text : word.text;
+  return (
+    <span
+      role="option"
+      id={`${store.id}-word-${index}`}
+      class="camit-word"
+      data-origin={shown === word.text ? word.origin : "yours"}
+      data-index={index}
+      data-pending={
+        replaced ? (pending.text === "" ? "leaving" : index === pending.start ? "coming" : "gone") : undefined
+      }
+      data-edited={edited || undefined}
+      aria-selected={stop - start > 1 && inSpan}
+      aria-label={spoken(word, entry)}
+      tabIndex={index === store.focus.value ? 0 : -1}
+      style={{ "--theta": word.theta, "--lit": lit / 100 }}
+      onPointerDown={(event) => {
+        if (event.button !== 0) return;
+        store.dragging.value = event.shiftKey ? (store.anchor.value ?? store.focus.value) : index;
+        if (event.shiftKey) event.preventDefault();
+      }}
+      onPointerEnter={() => {
+        store.hovered.value = { side: "target", index };
+        const from = store.dragging.value;
+        if (from !== null) store.select(from, index);
+      }}
+      onPointerLeave={() => {
+        store.hovered.value = null;
+      }}
+      onPointerUp={(event) => {
+        const from = store.dragging.value;
+        if (event.button !== 0 || from === null) return;
+        store.select(from, index);
+        store.editing.open(store.span.value);
+      }}
+      onFocus={() => {
+        store.focused.value = { side: "target", index };
+        if (store.anchor.value === null) store.focus.value = index;
+      }}
+    >
+      {shown}
+      {word.locked && word.origin !== "yours" && <Icon name="lock" />}
+      {entry && (
+        <sup
+          class="camit-badge"
+          title={`From memory: “${entry.text}”, ${provenance(entry)}. Copy weight θ ${percent(word.theta)}; ${originOf(word)}.`}
+        >
+          <Icon name="recall" />
+          {entry.row === null ? "" : entry.row + 1}
+        </sup>
+      )}
+    </span>
+  );
+}
+
+/** Between two words: a click inserts there. With the keyboard, Insert does it, so the gap need not be a stop. */
+export function Gap({ at, space }: { at: number; space: boolean }) {
+  const store = useStore();
+  const editor = store.editing.editor.value;
+  const open = editor?.mode === "insert" && editor.start === at;
+  return (
+    <span
+      class="camit-gap"
+      aria-hidden="true"
+      data-gap={at}
+      data-open={open || undefined}
+      title="Insert here"
+      onClick={() => store.editing.openGap(at)}
+    >
+      {space ? " " : ""}
+    </span>
+  );
+}
+
+/** What the person just inserted, shown at once, while the rest of the sentence is being written around it. */
+export function InsertedWord({ text }: { text: string }) {
+  return (
+    <span class="camit-word" data-origin="yours" data-pending="coming" aria-hidden="true">
+      {text}{" "}
+    </span>
+  );
+}

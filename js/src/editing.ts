@@ -1,0 +1,135 @@
+/** The word editor: what is being changed, what was typed, and what the model would suggest. */
+import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import type { Suggestion } from "./protocol";
+import type { Span, Store } from "./store";
+import { join } from "./words";
+
+export interface Editor {
+  readonly mode: "replace" | "insert";
+  readonly start: number;
+  readonly stop: number;
+  /** What stands there now. */
+  readonly original: string;
+  /** What the input shows: typed, or taken over from the chosen suggestion. Enter takes exactly this. */
+  readonly text: string;
+  readonly typed: string;
+  readonly suggestions: readonly Suggestion[];
+  /** Index of the suggestion shown in the input, or -1 for what was typed. */
+  readonly chosen: number;
+  readonly loading: boolean;
+}
+
+/** What Enter will do, for the hint beside it. */
+export type Outcome = "replace" | "insert" | "delete" | "close";
+
+export class Editing {
+  readonly editor: ReadonlySignal<Editor | null>;
+  readonly #editor: Signal<Editor | null> = signal(null);
+  readonly #store: Store;
+  #asked = 0;
+
+  constructor(store: Store) {
+    this.#store = store;
+    this.editor = this.#editor;
+  }
+
+  /** Edit the words of a span; `typed` replaces them at once, as typing over a selection does. */
+  open(span: Span, typed?: string): void {
+    if (!this.#store.editable.value || span.start >= span.stop) return;
+    const original = join(this.#store.words.slice(span.start, span.stop));
+    this.#start({ mode: "replace", ...span, original, text: typed ?? original, typed: typed ?? original });
+    void this.#suggest(typed ?? "");
+  }
+
+  openGap(at: number, typed = ""): void {
+    if (!this.#store.editable.value) return;
+    this.#start({ mode: "insert", start: at, stop: at, original: "", text: typed, typed });
+    void this.#suggest(typed);
+  }
+
+  close(): void {
+    this.#asked += 1;
+    this.#editor.value = null;
+  }
+
+  /** Close and give the keyboard back to the words. */
+  leave(): void {
+    const editor = this.#editor.value;
+    if (!editor) return;
+    this.close();
+    this.#store.focusOn(editor.start);
+  }
+
+  type(text: string): void {
+    const editor = this.#editor.value;
+    if (!editor) return;
+    const fitting = editor.suggestions.filter((item) => startsWith(item.text, text));
+    this.#editor.value = { ...editor, text, typed: text, chosen: -1, suggestions: fitting };
+    void this.#suggest(text);
+  }
+
+  /** Step through the suggestions; the input shows the one in hand, so nothing is accepted unseen. */
+  step(by: -1 | 1): void {
+    const editor = this.#editor.value;
+    if (!editor || editor.suggestions.length === 0) return;
+    const places = editor.suggestions.length + 1;
+    const chosen = ((editor.chosen + 1 + by + places) % places) - 1;
+    this.#editor.value = { ...editor, chosen, text: editor.suggestions[chosen]?.text ?? editor.typed };
+  }
+
+  /** Take a suggestion by pointing at it. */
+  take(suggestion: Suggestion): void {
+    const editor = this.#editor.value;
+    if (!editor) return;
+    this.#editor.value = { ...editor, text: suggestion.text };
+    this.apply();
+  }
+
+  apply(): void {
+    const editor = this.#editor.value;
+    if (!editor) return;
+    const text = editor.text.trim();
+    const outcome = outcomeOf(editor);
+    this.leave();
+    if (outcome === "replace") void this.#store.replace(editor, text);
+    else if (outcome === "insert") void this.#store.insert(editor.start, text);
+    else if (outcome === "delete") void this.#store.delete(editor);
+  }
+
+  #start(editor: Omit<Editor, "suggestions" | "chosen" | "loading">): void {
+    this.#store.playback.close();
+    this.#store.problem.value = null;
+    this.#editor.value = { ...editor, suggestions: [], chosen: -1, loading: true };
+  }
+
+  async #suggest(typed: string): Promise<void> {
+    const editor = this.#editor.value;
+    if (!editor) return;
+    this.#asked += 1;
+    const asked = this.#asked;
+    const { row, version } = this.#store.sentence.value;
+    const wanted = typed.trim();
+    const completing = wanted !== "" || editor.mode === "insert";
+    const result = await this.#store.lookUp(
+      completing
+        ? { type: "complete", row, version, at: editor.start, typed: wanted }
+        : { type: "alternatives", row, version, start: editor.start, stop: editor.stop },
+    );
+    const now = this.#editor.value;
+    if (asked !== this.#asked || !now) return;
+    // A list that arrives late must not move under a person's finger.
+    const keep = result?.kind !== "suggestions" || now.chosen >= 0;
+    this.#editor.value = { ...now, suggestions: keep ? now.suggestions : result.items, loading: false };
+  }
+}
+
+export function outcomeOf(editor: Editor): Outcome {
+  const text = editor.text.trim();
+  if (text === editor.original) return "close";
+  if (text === "") return editor.mode === "replace" ? "delete" : "close";
+  return editor.mode;
+}
+
+function startsWith(word: string, typed: string): boolean {
+  return word.toLowerCase().startsWith(typed.trim().toLowerCase());
+}

@@ -1,0 +1,47 @@
+/** What the view needs from where it lives: state as signals, and a way to ask. A kernel or an offline page can be behind it. */
+import type { ReadonlySignal } from "@preact/signals";
+import type {
+  AnyRequest,
+  AnyResult,
+  Learning,
+  Looks,
+  Memory,
+  Overview,
+  Problem,
+  Sentence,
+  Settings,
+} from "./protocol";
+
+export interface State {
+  readonly overview: ReadonlySignal<Overview>;
+  readonly sentence: ReadonlySignal<Sentence>;
+  readonly looks: ReadonlySignal<Looks>;
+  readonly memory: ReadonlySignal<Memory>;
+  readonly learning: ReadonlySignal<Learning>;
+  readonly settings: ReadonlySignal<Settings>;
+}
+
+/** live: somebody answers. silent: an answer is overdue. lost: nobody will. offline: a page that needs nobody. */
+export type Connection = "live" | "silent" | "lost" | "offline";
+
+type Body<R> = R extends AnyRequest ? Omit<R, "view" | "id"> : never;
+/** A request before the host gives it a number. */
+export type Ask = Body<AnyRequest>;
+
+export interface Host {
+  readonly state: State;
+  readonly connection: ReadonlySignal<Connection>;
+  /** Settles with the result, or rejects with a `Refusal` or a `Superseded`. */
+  ask(request: Ask): Promise<AnyResult>;
+  dispose(): void;
+}
+
+/** The kernel said no, and why. */
+export class Refusal extends Error {
+  constructor(readonly problem: Problem) {
+    super(problem.detail);
+  }
+}
+
+/** A newer request took this one's place: nothing happened, nothing to report. */
+export class Superseded extends Error {}

@@ -1,0 +1,138 @@
+/** The live host: an anywidget model whose traits are the state and whose messages carry requests and answers. */
+import type { AnyModel } from "@anywidget/types";
+import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { type Ask, type Connection, type Host, Refusal, type State, Superseded } from "./host";
+import type {
+  AnyAnswer,
+  AnyResult,
+  Learning,
+  Looks,
+  Memory,
+  Overview,
+  Problem,
+  Sentence,
+  Settings,
+} from "./protocol";
+
+interface Traits {
+  readonly _overview: Overview;
+  readonly _sentence: Sentence;
+  readonly _looks: Looks;
+  readonly _memory: Memory;
+  readonly _learning: Learning;
+  readonly _settings: Settings;
+}
+
+interface Waiting {
+  readonly resolve: (result: AnyResult) => void;
+  readonly reject: (reason: Error) => void;
+}
+
+/** After this long without an answer the view says so; the request itself stays open. */
+const OVERDUE_MS = 4000;
+
+const GONE: Problem = {
+  title: "The kernel is gone",
+  detail: "This widget lost the kernel it was running in.",
+  advice: "Run the cell again to go on. What you see here can still be read and copied.",
+};
+
+export class Kernel implements Host {
+  readonly state: State;
+  readonly connection: Signal<Connection> = signal("live");
+  readonly #model: AnyModel<Traits>;
+  readonly #view = crypto.getRandomValues(new Uint32Array(2)).join("-");
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #off: (() => void)[] = [];
+  #last = 0;
+  #overdue: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(model: AnyModel<Traits>, element: HTMLElement) {
+    this.#model = model;
+    this.state = {
+      overview: this.#trait("_overview"),
+      sentence: this.#trait("_sentence"),
+      looks: this.#trait("_looks"),
+      memory: this.#trait("_memory"),
+      learning: this.#trait("_learning"),
+      settings: this.#trait("_settings"),
+    };
+    this.#listen("msg:custom", (answer: AnyAnswer) => this.#settle(answer));
+    this.#watch(element);
+  }
+
+  ask(request: Ask): Promise<AnyResult> {
+    if (this.connection.value === "lost") return Promise.reject(new Refusal(GONE));
+    this.#last += 1;
+    const id = this.#last;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#overdue ??= setTimeout(() => {
+        if (this.connection.value === "live") this.connection.value = "silent";
+      }, OVERDUE_MS);
+      this.#model.send({ ...request, view: this.#view, id });
+    });
+  }
+
+  dispose(): void {
+    clearTimeout(this.#overdue);
+    for (const off of this.#off) off();
+    this.#waiting.clear();
+  }
+
+  #trait<K extends keyof Traits & string>(name: K): ReadonlySignal<Traits[K]> {
+    const value = signal(this.#model.get(name));
+    this.#listen(`change:${name}`, () => {
+      value.value = this.#model.get(name);
+    });
+    return value;
+  }
+
+  #listen(event: string, heard: (answer: AnyAnswer) => void): void {
+    this.#model.on(event, heard);
+    this.#off.push(() => this.#model.off(event, heard));
+  }
+
+  #settle(answer: AnyAnswer): void {
+    if (answer.view !== this.#view) return;
+    const waiting = this.#waiting.get(answer.id);
+    this.#waiting.delete(answer.id);
+    clearTimeout(this.#overdue);
+    this.#overdue = undefined;
+    if (this.connection.value === "silent") this.connection.value = "live";
+    if (answer.type === "done") waiting?.resolve(answer.result);
+    else if (answer.type === "cancelled") waiting?.reject(new Superseded());
+    else waiting?.reject(new Refusal(answer.problem));
+  }
+
+  /**
+   * Jupyter's hosts mark the view's element when the kernel goes away (restart, shutdown, a notebook reopened later). anywidget
+   * passes no such event on, so the mark is what there is to watch; other hosts never set it and rely on overdue answers.
+   */
+  #watch(element: HTMLElement): void {
+    const look = () => {
+      const gone = element.closest(".jupyter-widgets-disconnected") !== null;
+      if (gone) this.#lose();
+      else if (this.connection.value === "lost") this.connection.value = "live";
+    };
+    const observer = new MutationObserver(look);
+    const start = () => {
+      for (let node: HTMLElement | null = element; node; node = node.parentElement) {
+        observer.observe(node, { attributes: true, attributeFilter: ["class"] });
+        if (node.classList.contains("jp-OutputArea-output")) break;
+      }
+      look();
+    };
+    const later = requestAnimationFrame(start); // the element joins the page only after render returns
+    this.#off.push(() => {
+      cancelAnimationFrame(later);
+      observer.disconnect();
+    });
+  }
+
+  #lose(): void {
+    this.connection.value = "lost";
+    for (const { reject } of this.#waiting.values()) reject(new Refusal(GONE));
+    this.#waiting.clear();
+  }
+}

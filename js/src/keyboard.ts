@@ -1,0 +1,148 @@
+/** Keys to commands, as one pure function: what a key means depends only on where it is pressed. */
+
+export interface Stroke {
+  readonly key: string;
+  readonly ctrlKey: boolean;
+  readonly metaKey: boolean;
+  readonly shiftKey: boolean;
+  readonly altKey: boolean;
+  /** Keys pressed while an input method composes (Chinese, Japanese, accents) belong to it. */
+  readonly isComposing?: boolean;
+}
+
+/** words: on a word of the translation. editor: in its input. form: in any other input. */
+export type Place = "words" | "editor" | "form" | "elsewhere";
+
+export type Command =
+  | { readonly do: "move"; readonly by: -1 | 1; readonly extend: boolean }
+  | { readonly do: "edge"; readonly to: "first" | "last"; readonly extend: boolean }
+  | { readonly do: "line"; readonly by: -1 | 1; readonly extend: boolean }
+  | { readonly do: "type"; readonly text: string }
+  | { readonly do: "suggest"; readonly by: -1 | 1 }
+  | { readonly do: "sentence"; readonly by: -1 | 1 }
+  | { readonly do: "insert"; readonly side: "before" | "after" }
+  | {
+      readonly do:
+        | "edit"
+        | "apply"
+        | "close"
+        | "delete"
+        | "blank"
+        | "keep"
+        | "confirm"
+        | "undo"
+        | "redo"
+        | "copy"
+        | "help";
+    };
+
+export function command(stroke: Stroke, place: Place): Command | null {
+  if (stroke.isComposing) return null;
+  if (place === "editor") return inEditor(stroke);
+  if (place === "form") return null;
+  const anywhere = withControl(stroke);
+  if (anywhere || hasControl(stroke))
+    return place === "words" ? (anywhere ?? controlOnWords(stroke)) : anywhere;
+  return place === "words" ? onWords(stroke) : everywhere(stroke);
+}
+
+const hasControl = (stroke: Stroke) => stroke.ctrlKey || stroke.metaKey;
+
+function withControl(stroke: Stroke): Command | null {
+  if (!hasControl(stroke) || stroke.altKey) return null;
+  const key = stroke.key.toLowerCase();
+  if (key === "enter") return { do: "confirm" };
+  if (key === "z") return { do: stroke.shiftKey ? "redo" : "undo" };
+  if (key === "y") return { do: "redo" };
+  return null;
+}
+
+function controlOnWords(stroke: Stroke): Command | null {
+  if (stroke.key === "Delete" || stroke.key === "Backspace") return { do: "blank" };
+  return stroke.key === "c" ? { do: "copy" } : null;
+}
+
+function everywhere(stroke: Stroke): Command | null {
+  if (stroke.altKey) return null;
+  switch (stroke.key) {
+    case "?":
+      return { do: "help" };
+    case "Escape":
+      return { do: "close" };
+    case "PageUp":
+      return { do: "sentence", by: -1 };
+    case "PageDown":
+      return { do: "sentence", by: 1 };
+    default:
+      return null;
+  }
+}
+
+function onWords(stroke: Stroke): Command | null {
+  const extend = stroke.shiftKey;
+  if (stroke.altKey) return null;
+  switch (stroke.key) {
+    case "ArrowLeft":
+      return { do: "move", by: -1, extend };
+    case "ArrowRight":
+      return { do: "move", by: 1, extend };
+    case "ArrowUp":
+      return { do: "line", by: -1, extend };
+    case "ArrowDown":
+      return { do: "line", by: 1, extend };
+    case "Home":
+      return { do: "edge", to: "first", extend };
+    case "End":
+      return { do: "edge", to: "last", extend };
+    case "Enter":
+    case "F2":
+      return { do: "edit" };
+    case "Delete":
+    case "Backspace":
+      return { do: "delete" };
+    case "Insert":
+      return { do: "insert", side: extend ? "after" : "before" };
+    case " ":
+      return { do: "keep" };
+    default:
+      return everywhere(stroke) ?? typed(stroke);
+  }
+}
+
+/** "Just type": a printable character opens the editor with it. */
+function typed(stroke: Stroke): Command | null {
+  return [...stroke.key].length === 1 ? { do: "type", text: stroke.key } : null;
+}
+
+function inEditor(stroke: Stroke): Command | null {
+  switch (stroke.key) {
+    case "Enter":
+      return { do: "apply" };
+    case "Escape":
+      return { do: "close" };
+    case "ArrowDown":
+      return { do: "suggest", by: 1 };
+    case "ArrowUp":
+      return { do: "suggest", by: -1 };
+    default:
+      return null;
+  }
+}
+
+/** For the help overlay and the hints: the keys as they are printed. */
+export const KEYS: readonly { readonly keys: readonly string[]; readonly what: string }[] = [
+  { keys: ["←", "→", "↑", "↓"], what: "move over the words" },
+  { keys: ["Home", "End"], what: "first and last word" },
+  { keys: ["Shift ←", "Shift →"], what: "select a phrase" },
+  { keys: ["Enter"], what: "edit the word; just typing works too" },
+  { keys: ["Ins", "Shift Ins"], what: "insert before, after" },
+  { keys: ["Del"], what: "delete" },
+  { keys: ["Ctrl Del"], what: "write the selected part again, keep both ends" },
+  { keys: ["Space"], what: "lock the word, or release it" },
+  { keys: ["Ctrl Enter"], what: "confirm the sentence and go on" },
+  { keys: ["Ctrl Z", "Ctrl Shift Z"], what: "undo, redo" },
+  { keys: ["Ctrl C"], what: "copy the sentence, or the selected part" },
+  { keys: ["PgUp", "PgDn"], what: "previous, next sentence" },
+  { keys: ["Esc"], what: "close, or stop what is running" },
+  { keys: ["?"], what: "this help" },
+];

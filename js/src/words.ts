@@ -1,0 +1,68 @@
+/** Words as people read them: spacing, positions, descriptions. */
+import type { Entry, Origin, Word } from "./protocol";
+
+interface Spaced {
+  readonly text: string;
+  readonly space: boolean;
+}
+
+export function join(words: readonly Spaced[]): string {
+  return words.map((word, index) => (word.space && index > 0 ? ` ${word.text}` : word.text)).join("");
+}
+
+/** Where `text` stands now, as close as possible to where it was put; null if it is not there. */
+export function locate(words: readonly Word[], text: string, near: number): number | null {
+  const squeezed = text.replace(/\s+/g, "");
+  let best: number | null = null;
+  for (const start of words.keys()) {
+    let run = "";
+    for (let stop = start; stop < words.length && run.length < squeezed.length; stop += 1)
+      run += words[stop]?.text;
+    const closer = best === null || Math.abs(start - near) < Math.abs(best - near);
+    if (run === squeezed && closer) best = start;
+  }
+  return best;
+}
+
+export function changed(words: readonly Word[]): number {
+  return words.filter((word) => word.origin === "changed").length;
+}
+
+const ORIGINS: Record<Origin, string> = {
+  draft: "as first translated",
+  kept: "kept",
+  changed: "changed for you",
+  yours: "yours",
+};
+
+export function originOf(word: Word): string {
+  return word.locked && word.origin !== "yours" ? `${ORIGINS[word.origin]}, locked` : ORIGINS[word.origin];
+}
+
+/** Where a memory entry came from, in three words. */
+export function provenance(entry: Entry): string {
+  return entry.row === null ? "added by hand" : `sentence ${entry.row + 1}`;
+}
+
+/** What a screen reader says for one word of the translation. */
+export function spoken(word: Word, entry: Entry | undefined): string {
+  const copied = entry ? `, from memory, ${provenance(entry)}` : "";
+  return `${word.text}, ${originOf(word)}${copied}`;
+}
+
+export function percent(value: number): string {
+  return `${Math.round(value * 100)} %`;
+}
+
+/** Mean log-probabilities read best with a real minus and two digits. */
+export function score(value: number): string {
+  return value.toFixed(2).replace("-", "\u2212");
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+export function duration(seconds: number): string {
+  return seconds < 60 ? `${Math.round(seconds)} s` : `${(seconds / 60).toFixed(1)} min`;
+}
