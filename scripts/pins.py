@@ -19,7 +19,7 @@ HEADER = """\
 
 
 def main() -> None:
-    freeze = [sys.executable, "-m", "pip", "freeze", "--exclude-editable"]
+    freeze = [sys.executable, "-m", "pip", "freeze", "--all", "--exclude-editable"]
     frozen = subprocess.run(freeze, capture_output=True, text=True, check=True).stdout.splitlines()
     pins = [re.sub(r"\+\S+", "", line) for line in frozen if "==" in line]
     CONSTRAINTS.write_text(HEADER + "\n".join(sorted(pins, key=str.lower)) + "\n", encoding="utf-8")
