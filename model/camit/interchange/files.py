@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Iterable
 from dataclasses import replace
@@ -28,6 +29,7 @@ _SUFFIXES: dict[str, Format] = {
     ".xlf": "xliff",
     ".xliff": "xliff",
 }
+_XML_BEGINS = re.compile(rb"<(\?xml|!DOCTYPE|!--|(\w+:)?(tmx|xliff)\b)", re.IGNORECASE)
 Exportable = Session | Document | Iterable[Draft | Sentence]
 
 
@@ -214,7 +216,7 @@ def _decoded(data: bytes, name: str) -> str:
 
 def _looks_like_xml(data: bytes) -> bool:
     start = data[:200].replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
-    return start.startswith((b"<?xml", b"<tmx", b"<xliff", b"<!DOCTYPE", b"<!--"))
+    return _XML_BEGINS.match(start) is not None
 
 
 def _read(text: str, name: str, known: Format | None, source: str | None, target: str | None) -> Document:

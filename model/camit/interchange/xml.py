@@ -117,7 +117,7 @@ def parse(text: str, name: str) -> Element:
 
     def skipped(entity_name: str, is_parameter_entity: bool) -> None:
         raise DocumentError(
-            f"{where(name, parser.CurrentLineNumber)}: the entity &{entity_name}; is declared nowhere in the file; "
+            f"{where(name, parser.CurrentLineNumber)}: the entity &{entity_name}; is declared nowhere; "
             "write the character itself."
         )
 
