@@ -401,3 +401,4 @@ def test_only_what_is_confirmed_is_exported_when_asked(session: camit.Session) -
     text = export(session, "tmx", sentences="confirmed")
     assert len(check(text, "tmx").findall("body/tu")) == 1
     assert export(session.drafts, "tsv", name="talk").count("talk\t") == 2
+    assert len(check(export(session.drafts, "tmx"), "tmx").findall("body/tu")) == 2

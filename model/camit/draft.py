@@ -122,6 +122,12 @@ class Draft:
         return f"Draft({self.source!r} -> {self.text!r})"
 
     @property
+    def languages(self) -> tuple[str, str]:
+        """Of the source and of the translation."""
+        translator = self._session.translator
+        return translator.source_language, translator.target_language
+
+    @property
     def version(self) -> Version:
         return self._versions[self._at]
 

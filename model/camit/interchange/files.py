@@ -148,7 +148,9 @@ def _document(what: object, name: str) -> Document:
         )
     if not isinstance(what, Iterable) or isinstance(what, str | bytes):
         raise InputError(f"give a session, a document or drafts to export, not {type(what).__name__}.")
-    return Document(tuple(map(_sentence, what)), name=name)
+    items = list(what)
+    languages = next((item.languages for item in items if isinstance(item, Draft)), (None, None))
+    return Document(tuple(map(_sentence, items)), *languages, name=name)
 
 
 def _sentence(item: object) -> Sentence:
