@@ -1,8 +1,9 @@
 """The contract every network keeps, and all that search, memory, learning and training know of it.
 
-The paper's model is one encoder with two decoders, forward and backward (section "Sequential Bi-Directional
-Decoding"). A decoder starts from an encoded source and is advanced by any number of known pieces at a time, so a forced
-prefix is one pass; it hands out s (decoding state), c (context vector) and its attention for each position.
+The paper's model is one encoder with two decoders, forward and backward (section "Sequential Bi-
+Directional Decoding"). A decoder starts from an encoded source and is advanced by any number of known
+pieces at a time, so a forced prefix is one pass; it hands out s (decoding state), c (context vector) and
+its attention for each position.
 """
 
 from __future__ import annotations
@@ -72,13 +73,13 @@ class Decoder(nn.Module, ABC):
         """Read tokens [rows, n], n >= 1; Features at position i predict what follows token i."""
 
     def read(self, encoded: Encoded, tokens: Tensor) -> Tensor:
-        """The decoding states s [sentences, n, d] of whole known sentences: all that a training loss needs."""
+        """The decoding states s [sentences, n, d] of whole known sentences: what a training loss needs."""
         return self.advance(self.start(encoded), tokens)[1].s
 
     @property
     @abstractmethod
     def output_layer(self) -> tuple[Tensor, Tensor | None]:
-        """Weight [target vocabulary, d] and bias of `logits`, for losses that never hold all scores at once."""
+        """Weight [target vocabulary, d] and bias of `logits`, for losses that never hold all scores."""
 
     @abstractmethod
     def logits(self, s: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
-"""RNNSearch (Bahdanau et al. 2015), the paper's main baseline: a bi-directional GRU encoder, additive attention, GRU decoders.
+"""RNNSearch (Bahdanau et al. 2015), the paper's main baseline.
 
-The decoder follows the usual two-cell form: the first GRU reads the last word and asks attention, the second reads the
-context vector c; s joins state, context and word in the readout that the output layer sees.
+A bi-directional GRU encoder, additive attention, and GRU decoders in the usual two-cell form: the first
+GRU reads the last word and asks attention, the second reads the context vector c; s joins state, context
+and word in the readout that the output layer sees.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from camit.networks.base import Decoder, Encoded, Features, Network, NetworkConfig, State
+from camit.networks.linear import Linear
 from camit.text import BOS, EOS, PAD
 
 
@@ -36,16 +38,16 @@ class RNNDecoder(Decoder):
         self.first_piece, self.last_piece = first_piece, last_piece
         d, h = config.d, config.ff
         self._embedding = [embedding]  # shared with the other decoder; owned by the network
-        self.initial = nn.Linear(2 * h, h)
+        self.initial = Linear(2 * h, h)
         self.read_word = nn.GRUCell(d, h)
         self.read_source = nn.GRUCell(2 * h, h)
         self.key, self.query, self.energy = (
-            nn.Linear(2 * h, h),
-            nn.Linear(h, h, bias=False),
-            nn.Linear(h, 1, bias=False),
+            Linear(2 * h, h),
+            Linear(h, h, bias=False),
+            Linear(h, 1, bias=False),
         )
-        self.readout = nn.Linear(d + 3 * h, d)
-        self.output = nn.Linear(d, config.target_size)
+        self.readout = Linear(d + 3 * h, d)
+        self.output = Linear(d, config.target_size)
         self.dropout = nn.Dropout(config.dropout)
 
     def start(self, encoded: Encoded) -> RNNState:

@@ -1,35 +1,49 @@
 """A pre-norm Transformer with one encoder and two decoders (Vaswani et al. 2017, as the paper uses it).
 
-The decoders keep key/value caches, so a step costs one position and a forced prefix one pass. Rows of one sentence share
-its cross-attention keys: nothing of the source is copied per hypothesis while a beam is reordered.
+The decoders keep key/value caches, so a step costs one position and a forced prefix one pass. Rows of one
+sentence share its cross-attention keys: nothing of the source is copied per hypothesis while a beam is
+reordered.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from camit.networks.base import Decoder, Encoded, Features, Network, NetworkConfig, State
+from camit.networks.linear import Linear, TiedEmbedding
 from camit.text import BOS, EOS, PAD
 
 
-def positions(start: int, stop: int, d: int, like: Tensor) -> Tensor:
-    """Sinusoidal positions: sin on even, cos on odd dimensions, base 10,000. [stop - start, d]"""
-    rate = torch.exp(torch.arange(0, d, 2, device=like.device) * (-math.log(10_000.0) / d))
-    angle = torch.arange(start, stop, device=like.device).unsqueeze(1) * rate
-    return torch.stack((angle.sin(), angle.cos()), dim=2).flatten(1).to(like.dtype)
+def positions(start: int, stop: int, like: Tensor) -> Tensor:
+    """Sinusoidal positions for vectors like these, sin on even, cos on odd dimensions. [stop - start, d]"""
+    room = max(512, 1 << (stop - 1).bit_length())
+    return _positions(room, like.shape[-1], like.dtype, like.device)[start:stop]
+
+
+@lru_cache(maxsize=16)
+@torch.inference_mode(False)  # training may be the next to use them
+def _positions(count: int, d: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    rate = torch.exp(torch.arange(0, d, 2, device=device) * (-math.log(10_000.0) / d))
+    angle = torch.arange(count, device=device).unsqueeze(1) * rate
+    return torch.stack((angle.sin(), angle.cos()), dim=2).flatten(1).to(dtype)
+
+
+def dropout(p: float) -> nn.Module:
+    return nn.Dropout(p) if p else nn.Identity()
 
 
 class SelfAttention(nn.Module):
     def __init__(self, d: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.qkv = nn.Linear(d, 3 * d)
-        self.out = nn.Linear(d, d)
+        self.qkv = Linear(d, 3 * d)
+        self.out = Linear(d, d)
 
     def split(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, each [rows, heads, n, d / heads]."""
@@ -39,16 +53,31 @@ class SelfAttention(nn.Module):
 
     def merge(self, x: Tensor) -> Tensor:
         rows, heads, n, size = x.shape
-        return self.out(x.transpose(1, 2).reshape(rows, n, heads * size))
+        return self.out(x.transpose(1, 2).reshape(rows, n, heads * size))  # type: ignore[no-any-return]
+
+    def extend(self, x: Tensor, past: Tensor | None) -> tuple[Tensor, Tensor]:
+        """What new positions read behind a cache [rows, length, 2 d] of keys and values; the longer cache."""
+        rows, n, d = x.shape
+        size = d // self.heads
+        q, known = self.qkv(x).split((d, 2 * d), dim=2)
+        if past is not None:
+            known = torch.cat((past, known), dim=1)
+        q = q.view(rows, n, self.heads, size).transpose(1, 2)
+        k, v = known.view(rows, -1, 2, self.heads, size).permute(2, 0, 3, 1, 4)
+        mask = None
+        if n > 1 and past is not None:  # position i sees the cache and new positions up to i
+            mask = torch.ones(n, k.shape[2], dtype=torch.bool, device=x.device).tril(k.shape[2] - n)
+        read = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=n > 1 and past is None)
+        return self.merge(read), known
 
 
 class CrossAttention(nn.Module):
     def __init__(self, d: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.q = nn.Linear(d, d)
-        self.kv = nn.Linear(d, 2 * d)
-        self.out = nn.Linear(d, d)
+        self.q = Linear(d, d)
+        self.kv = Linear(d, 2 * d)
+        self.out = Linear(d, d)
 
     def keys_values(self, annotations: Tensor) -> tuple[Tensor, Tensor]:
         """Of the source, [sentences, heads, source, d / heads] each."""
@@ -61,21 +90,22 @@ class CrossAttention(nn.Module):
         return k, v
 
     def forward(self, x: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Read-out [rows, n, d] and attention [rows, n, source] (mean over heads).
+        """Read-out [rows, n, d] and attention [sentences, heads, rows of each * n, source].
 
         `k` and `v` have one entry per sentence; rows come in equal runs per sentence, or one entry per row.
         """
         rows, n, d = x.shape
-        sentences, heads, _, size = k.shape
-        per = rows // sentences
-        # [sentences, heads, per * n, size]: the hypotheses of one sentence are one matrix product
-        q = self.q(x).view(sentences, per * n, heads, size).transpose(1, 2)
-        scores = torch.matmul(q, k.transpose(2, 3)) * (1.0 / math.sqrt(size))
+        sentences, heads, source, size = k.shape
+        # The hypotheses of one sentence are one matrix product with its keys.
+        q = self.q(x).view(sentences, -1, heads, size).transpose(1, 2).reshape(sentences * heads, -1, size)
+        scores = torch.bmm(q, k.reshape(-1, source, size).transpose(1, 2)) / math.sqrt(size)
+        scores = scores.view(sentences, heads, -1, source)
         if bias is not None:
             scores = scores + bias  # [sentences, 1, 1, source]
         weights = torch.softmax(scores, dim=-1)
-        read = torch.matmul(weights, v).transpose(1, 2).reshape(rows, n, d)
-        return self.out(read), weights.mean(dim=1).view(rows, n, -1)
+        read = torch.bmm(weights.view(sentences * heads, -1, source), v.reshape(-1, source, size))
+        read = read.view(sentences, heads, -1, size).transpose(1, 2).reshape(rows, n, d)
+        return self.out(read), weights
 
     def read(self, x: Tensor, annotations: Tensor, real: Tensor | None) -> Tensor:
         """The read-out alone, one row per sentence: the fused kernel, which keeps no attention weights."""
@@ -91,13 +121,13 @@ class EncoderLayer(nn.Module):
         super().__init__()
         d = config.d
         self.norm1, self.attention = nn.LayerNorm(d), SelfAttention(d, config.heads)
-        self.norm2, self.ff1, self.ff2 = nn.LayerNorm(d), nn.Linear(d, config.ff), nn.Linear(config.ff, d)
-        self.dropout = nn.Dropout(config.dropout)
+        self.norm2, self.ff1, self.ff2 = nn.LayerNorm(d), Linear(d, config.ff), Linear(config.ff, d)
+        self.dropout = dropout(config.dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         q, k, v = self.attention.split(self.norm1(x))
         x = x + self.dropout(self.attention.merge(F.scaled_dot_product_attention(q, k, v, attn_mask=mask)))
-        return x + self.dropout(self.ff2(F.relu(self.ff1(self.norm2(x)))))
+        return x + self.dropout(self.ff2(F.relu(self.ff1(self.norm2(x)))))  # type: ignore[no-any-return]
 
 
 class DecoderLayer(nn.Module):
@@ -106,30 +136,19 @@ class DecoderLayer(nn.Module):
         d = config.d
         self.norm1, self.attention = nn.LayerNorm(d), SelfAttention(d, config.heads)
         self.norm2, self.cross = nn.LayerNorm(d), CrossAttention(d, config.heads)
-        self.norm3, self.ff1, self.ff2 = nn.LayerNorm(d), nn.Linear(d, config.ff), nn.Linear(config.ff, d)
-        self.dropout = nn.Dropout(config.dropout)
+        self.norm3, self.ff1, self.ff2 = nn.LayerNorm(d), Linear(d, config.ff), Linear(config.ff, d)
+        self.dropout = dropout(config.dropout)
 
     def forward(
-        self, x: Tensor, past: tuple[Tensor, Tensor] | None, source: tuple[Tensor, Tensor, Tensor | None]
-    ) -> tuple[Tensor, tuple[Tensor, Tensor], Tensor, Tensor]:
+        self, x: Tensor, past: Tensor | None, source: tuple[Tensor, Tensor, Tensor | None]
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """New x, self-attention cache, c and attention of this layer."""
-        q, k, v = self.attention.split(self.norm1(x))
-        n = x.shape[1]
-        if past is not None:
-            k, v = torch.cat((past[0], k), dim=2), torch.cat((past[1], v), dim=2)
-        if n == 1:
-            read = F.scaled_dot_product_attention(q, k, v)
-        elif past is None:
-            read = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        else:  # several new positions behind a cache: position i sees the cache and new positions up to i
-            known = k.shape[2]
-            mask = torch.ones(n, known, dtype=torch.bool, device=x.device).tril(known - n)
-            read = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        x = x + self.dropout(self.attention.merge(read))
+        read, known = self.attention.extend(self.norm1(x), past)
+        x = x + self.dropout(read)
         c, attention = self.cross(self.norm2(x), *source)
         x = x + self.dropout(c)
         x = x + self.dropout(self.ff2(F.relu(self.ff1(self.norm3(x)))))
-        return x, (k, v), c, attention
+        return x, known, c, attention
 
     def read(self, x: Tensor, annotations: Tensor, real: Tensor | None) -> Tensor:
         """`forward` over whole sentences without caches and attention weights."""
@@ -137,20 +156,19 @@ class DecoderLayer(nn.Module):
         read = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.dropout(self.attention.merge(read))
         x = x + self.dropout(self.cross.read(self.norm2(x), annotations, real))
-        x = x + self.dropout(self.ff2(F.relu(self.ff1(self.norm3(x)))))
-        return x
+        return x + self.dropout(self.ff2(F.relu(self.ff1(self.norm3(x)))))  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
 class TransformerState(State):
-    past: tuple[tuple[Tensor, Tensor], ...] | None  # per layer: keys, values [rows, heads, length, d / heads]
+    past: tuple[Tensor, ...] | None  # per layer: keys and values of what was read [rows, length, 2 d]
     source: tuple[tuple[Tensor, Tensor], ...]  # per layer: keys, values [sentences, heads, source, d / heads]
     bias: Tensor | None  # [sentences, 1, 1, source]; None when no source position is padding
     sentence: Tensor  # [rows] which entry of `source` a row reads
     length: int
 
     def select(self, rows: Tensor) -> TransformerState:
-        past = self.past and tuple((k.index_select(0, rows), v.index_select(0, rows)) for k, v in self.past)
+        past = self.past and tuple(known.index_select(0, rows) for known in self.past)
         return TransformerState(past, self.source, self.bias, self.sentence[rows], self.length)
 
     def cross(self) -> list[tuple[Tensor, Tensor, Tensor | None]]:
@@ -171,14 +189,14 @@ class TransformerState(State):
 
 class TransformerDecoder(Decoder):
     def __init__(
-        self, config: NetworkConfig, embedding: nn.Embedding, first_piece: int, last_piece: int
+        self, config: NetworkConfig, embedding: TiedEmbedding, first_piece: int, last_piece: int
     ) -> None:
         super().__init__()
         self.first_piece, self.last_piece = first_piece, last_piece
         self.d = config.d
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         self.norm = nn.LayerNorm(config.d)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = dropout(config.dropout)
         # Shared with the other decoder and with the output layer; owned by the network.
         self._embedding = [embedding]
 
@@ -200,7 +218,8 @@ class TransformerDecoder(Decoder):
             x, cache, c, attention = layer(x, state.past[index] if state.past else None, source)
             past.append(cache)
         new = TransformerState(tuple(past), state.source, state.bias, state.sentence, stop)
-        return new, Features(self.norm(x), c, attention)
+        heads = attention.mean(dim=1).view(*tokens.shape, -1)
+        return new, Features(self.norm(x), c, heads)
 
     def read(self, encoded: Encoded, tokens: Tensor) -> Tensor:
         x = self._embed(tokens, 0)
@@ -213,7 +232,7 @@ class TransformerDecoder(Decoder):
     def _embed(self, tokens: Tensor, start: int) -> Tensor:
         weight = self._embedding[0].weight
         x = F.embedding(tokens, weight) * math.sqrt(self.d)
-        result: Tensor = self.dropout(x + positions(start, start + tokens.shape[1], self.d, weight))
+        result: Tensor = self.dropout(x + positions(start, start + tokens.shape[1], x))
         return result
 
     @property
@@ -221,7 +240,7 @@ class TransformerDecoder(Decoder):
         return self._embedding[0].weight, None
 
     def logits(self, s: Tensor) -> Tensor:
-        return F.linear(s, self._embedding[0].weight)
+        return self._embedding[0].scores(s)
 
 
 class Transformer(Network):
@@ -229,10 +248,10 @@ class Transformer(Network):
         super().__init__()
         self.config = config
         self.source_embedding = nn.Embedding(config.source_size, config.d)
-        self.target_embedding = nn.Embedding(config.target_size, config.d)
+        self.target_embedding = TiedEmbedding(config.target_size, config.d)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.norm = nn.LayerNorm(config.d)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = dropout(config.dropout)
         self.forward_decoder = TransformerDecoder(config, self.target_embedding, BOS, EOS)
         self.backward_decoder = TransformerDecoder(config, self.target_embedding, EOS, BOS)
         for parameter in self.parameters():
@@ -243,10 +262,8 @@ class Transformer(Network):
 
     def encode(self, source: Tensor) -> Encoded:
         real = source != PAD
-        weight = self.source_embedding.weight
-        d = self.config.d
-        x = F.embedding(source, weight) * math.sqrt(d) + positions(0, source.shape[1], d, weight)
-        x = self.dropout(x)
+        x = F.embedding(source, self.source_embedding.weight) * math.sqrt(self.config.d)
+        x = self.dropout(x + positions(0, source.shape[1], x))
         mask = None if bool(real.all()) else real[:, None, None, :]
         for layer in self.encoder:
             x = layer(x, mask)
