@@ -50,6 +50,8 @@ def camit() -> None:
 def main() -> None:
     """Run the command line; errors a person can act on are one line, without a traceback."""
     try:
+        if sys.argv[1:2] == ["train"]:
+            import_module("camit.training.command").restart_with_environment()
         app()
     except CamitError as error:
         Console(stderr=True, soft_wrap=True).print(

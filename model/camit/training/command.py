@@ -14,7 +14,8 @@ from rich.console import Console
 from camit.errors import TrainingError
 
 # glibc told to keep memory: a step allocates and frees hundreds of megabytes, and giving pages back to the
-# system to take them again costs more than half of the time. Threads that wait must sleep: others may need the core.
+# system to take them again costs more than half of the time. Threads that wait must sleep: others may need
+# the core.
 ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": "4294967296",
     "MALLOC_TRIM_THRESHOLD_": "8589934592",
@@ -35,7 +36,7 @@ def train(
     out: Annotated[Path, typer.Option(help="Folder of the run, and of the model it makes.")] = ...,  # type: ignore[assignment]
     arch: Annotated[str, typer.Option(help="transformer or rnnsearch.")] = "transformer",
     preset: Annotated[
-        str, typer.Option(help="small (as shipped) or paper (the paper's dimensions).")
+        str, typer.Option(help="small (as shipped), paper (the paper's size) or tiny (a toy).")
     ] = "small",
     init: Annotated[
         str | None, typer.Option(help="Start from this model's vocabularies and weights.")
@@ -67,7 +68,6 @@ def train(
     Example: camit train --train talks.tsv.gz=3 --train web.tsv.gz --dev dev.tsv --source zh --target en
     --out run --minutes 600; later: camit train --out run --resume.
     """
-    _restart_with_environment()
     given = _given(context)
     console = Console(stderr=True)
 
@@ -106,9 +106,9 @@ def train(
         processes.leave()
 
 
-def _restart_with_environment() -> None:
+def restart_with_environment() -> None:
     """Start this process again with the variables set that only count when a process starts."""
-    if sys.platform != "linux" or all(name in os.environ for name in ENVIRONMENT) or not sys.argv[0]:
+    if sys.platform != "linux" or all(name in os.environ for name in ENVIRONMENT):
         return
     os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import unicodedata
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,7 +102,7 @@ def _parse(path: Path, number: int, data: bytes) -> Pair:
     return Pair(number, document, source, tuple(reference for reference in references if reference))
 
 
-def check_languages(path: Path, pairs: list[Pair], source: str, target: str) -> None:
+def check_languages(path: Path, pairs: Sequence[Pair], source: str, target: str) -> None:
     """Raise `CorpusError` when a column is plainly not of the language named, by its script."""
     for side, language in (("source", source), ("reference", target)):
         scripts = _SCRIPTS.get(language)

@@ -1,7 +1,7 @@
 """The training loss: cross-entropy with label smoothing over both decoders (the paper's L_L + L_R).
 
 The scores over the vocabulary are most of the memory of a step, so they are made and used up a few hundred
-rows at a time: gradients are computed in the forward pass, and no more than one block of scores exists at once.
+rows at a time: gradients are computed in the forward pass, and only one block of scores exists at once.
 """
 
 from __future__ import annotations

@@ -27,6 +27,29 @@ class Preset:
 
 
 PRESETS: dict[tuple[str, str], Preset] = {
+    ("transformer", "tiny"): Preset(  # learns a toy corpus in seconds
+        NetworkConfig(
+            arch="transformer",
+            source_size=0,
+            target_size=0,
+            d=64,
+            heads=2,
+            ff=128,
+            encoder_layers=1,
+            decoder_layers=1,
+        ),
+        words=False,
+        vocabulary=500,
+        batch=600,
+    ),
+    ("rnnsearch", "tiny"): Preset(
+        NetworkConfig(
+            arch="rnnsearch", source_size=0, target_size=0, d=48, ff=48, encoder_layers=1, decoder_layers=1
+        ),
+        words=True,
+        vocabulary=500,
+        batch=600,
+    ),
     ("transformer", "small"): Preset(
         NetworkConfig(arch="transformer", source_size=0, target_size=0, d=256, heads=4, ff=1024),
         words=False,

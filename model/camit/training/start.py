@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,15 +13,16 @@ from camit.errors import CorpusError, TrainingError
 from camit.networks import Network, build
 from camit.text import Vocabulary
 from camit.training.batches import Batch, BatchSource, pad
-from camit.training.corpus import check_languages, read_corpus
+from camit.training.corpus import Pair, check_languages, read_corpus
 from camit.training.distributed import Processes
 from camit.training.examples import Report, encode_corpus
 from camit.training.run import RunFolder
 from camit.training.settings import Settings
-from camit.training.trainer import Tick, Trainer
+from camit.training.trainer import DevSet, Tick, Trainer
 from camit.training.vocabulary import train_vocabularies
 
-DEV_PIECES = 3_000
+DEV_PIECES = 3_000  # of a batch
+DEV_TRANSLATED = 120  # lines of a dev set that are translated for BLEU at each validation
 
 
 def make_trainer(
@@ -51,7 +52,7 @@ def make_trainer(
             )
     batch = settings.batch or settings.preset_or_error().batch
     data = BatchSource(corpora, settings.train, source=vocabularies[0], pieces=batch, seed=settings.seed)
-    dev = [(Path(path).name, _dev_batches(Path(path), *vocabularies)) for path in settings.dev]
+    dev = [_dev_set(Path(path), vocabularies) for path in settings.dev]
     return Trainer(
         settings,
         folder,
@@ -97,8 +98,13 @@ def _network(settings: Settings, folder: RunFolder) -> tuple[Network, tuple[Voca
     return build(config), vocabularies
 
 
-def _dev_batches(path: Path, source: Vocabulary, target: Vocabulary) -> list[Batch]:
+def _dev_set(path: Path, vocabularies: tuple[Vocabulary, Vocabulary]) -> DevSet:
     pairs = list(read_corpus(path))
+    return DevSet(path.name, dev_batches(path, pairs, *vocabularies), pairs[:DEV_TRANSLATED])
+
+
+def dev_batches(path: Path, pairs: Sequence[Pair], source: Vocabulary, target: Vocabulary) -> list[Batch]:
+    """The lines of a corpus as they are, sorted by length, for measuring losses."""
     check_languages(path, pairs, source.language, target.language)
     rows = [
         (

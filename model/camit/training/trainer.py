@@ -1,7 +1,7 @@
 """The trainer: both decoders at once (L_L + L_R), Adam, averaged weights, and a state that resumes exactly.
 
 One loop serves a CPU, a GPU and many processes under `torchrun`: each batch is split between the processes
-and the loss is divided by the pieces of the whole batch, so the number of processes changes nothing but the speed.
+and the loss is divided by the pieces of the whole batch: the number of processes changes only the speed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from camit.errors import TrainingError
 from camit.networks import Network, build
 from camit.text import Vocabulary
 from camit.training.batches import Batch, BatchSource
+from camit.training.corpus import Pair
 from camit.training.distributed import Processes
 from camit.training.loss import BothDirections
 from camit.training.run import Position, RunFolder
+from camit.training.scores import Way, corpus_scores, losses, translate
 from camit.training.settings import Settings
 
 AVERAGE_EVERY = 8  # steps between two updates of the averaged weights
@@ -42,12 +44,23 @@ class Tick:
 
 
 @dataclass(frozen=True)
+class DevSet:
+    """Text to measure a model on: all of it for the loss, some of it for BLEU."""
+
+    name: str
+    batches: Sequence[Batch]
+    translated: Sequence[Pair]
+
+
+@dataclass(frozen=True)
 class Validation:
-    """Mean negative log-probability per piece on one dev set."""
+    """One dev set: mean negative log-probability per piece, and BLEU of greedy translations."""
 
     name: str
     forward: float
     backward: float
+    forward_bleu: float
+    backward_bleu: float
 
 
 class Trainer:
@@ -60,7 +73,7 @@ class Trainer:
         network: Network,
         vocabularies: tuple[Vocabulary, Vocabulary],
         data: BatchSource,
-        dev: Sequence[tuple[str, Sequence[Batch]]],
+        dev: Sequence[DevSet],
         processes: Processes,
         *,
         name: str,
@@ -224,35 +237,41 @@ class Trainer:
             }
         )
 
-    @torch.no_grad()
     def validate(self) -> list[Validation]:
-        """Loss of both directions on the dev sets, with the averaged weights."""
-        results = []
-        network = self._averaged()
-        module = BothDirections(network, 0.0)
-        for name, batches in self._dev:
-            sums, pieces = torch.zeros(2, dtype=torch.float64), 0
-            for batch in batches[self._processes.rank :: self._processes.count]:
-                moved = batch.to(self._device)
-                _, forward, backward = module(moved.source, moved.target)
-                sums += torch.stack((forward, backward)).double().cpu()
-                pieces += batch.pieces
-            total = self._processes.sum(torch.cat((sums, torch.tensor([float(pieces)], dtype=torch.float64))))
-            result = Validation(name, float(total[0] / total[2]), float(total[1] / total[2]))
-            results.append(result)
-            if self._processes.first:
+        """Loss and BLEU of both directions on the dev sets, with the averaged weights."""
+        results: list[Validation] = []
+        if self._processes.first:
+            network = self._averaged()
+            for dev in self._dev:
+                result = self._validate(network, dev)
+                results.append(result)
                 self._folder.append_log(
                     {
                         "kind": "validation",
                         "step": self._position.step,
                         "pieces": self._position.pieces,
                         "minutes": round(self._position.seconds / 60, 3),
-                        "corpus": name,
+                        "corpus": result.name,
                         "forward": result.forward,
                         "backward": result.backward,
+                        "forward_bleu": result.forward_bleu,
+                        "backward_bleu": result.backward_bleu,
                     }
                 )
+        self._processes.barrier()
         return results
+
+    def _validate(self, network: Network, dev: DevSet) -> Validation:
+        forward, backward, pieces = losses(network, dev.batches)
+        vocabularies = (self._source, self._target)
+        bleu: dict[Way, float] = {}
+        ways: tuple[Way, ...] = ("forward", "backward")
+        for way in ways:
+            texts = translate(network, vocabularies, [p.source for p in dev.translated], way=way, beam=1)
+            bleu[way], _ = corpus_scores(
+                texts, dev.translated, language=self._target.language, lowercase=True
+            )
+        return Validation(dev.name, forward / pieces, backward / pieces, bleu["forward"], bleu["backward"])
 
     def _averaged(self) -> Network:
         network = build(self._network.config).to(self._device)

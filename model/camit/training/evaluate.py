@@ -1,0 +1,59 @@
+"""`camit evaluate`: BLEU, chrF and perplexity of both decoders of a model, for people and for machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+
+def evaluate(
+    model: Annotated[str, typer.Option(help="Embedded model or checkpoint directory.")] = "zh-en",
+    corpus: Annotated[list[Path], typer.Option(help="TSV: document, source, reference(s).")] = ...,  # type: ignore[assignment]
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Score without regard to case.")] = False,
+    beam: Annotated[int, typer.Option(help="Width of the search.")] = 4,
+    limit: Annotated[int | None, typer.Option(help="Only the first lines of each corpus.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the figures for machines.")] = None,
+) -> None:
+    """Score both directions of a model: sacrebleu BLEU and chrF, and perplexity per piece."""
+    import torch
+
+    from camit.checkpoint import load_checkpoint
+    from camit.training.corpus import read_corpus
+    from camit.training.scores import evaluate_model
+    from camit.training.start import dev_batches
+    from camit.translator import check_beam
+
+    torch.set_flush_denormal(True)
+    check_beam(beam)
+    checkpoint = load_checkpoint(model)
+    vocabularies = (checkpoint.source, checkpoint.target)
+    table = Table("corpus", "lines", "direction", "BLEU", "chrF", "perplexity")
+    results = []
+    for path in corpus:
+        pairs = list(read_corpus(path))[:limit]
+        batches = dev_batches(path, pairs, *vocabularies)
+        for way, scores in evaluate_model(
+            checkpoint.network, vocabularies, pairs, batches, beam=beam, lowercase=lowercase
+        ).items():
+            table.add_row(
+                path.name,
+                f"{len(pairs):,}",
+                way,
+                f"{scores.bleu:.2f}",
+                f"{scores.chrf:.2f}",
+                f"{scores.perplexity:.3f}",
+            )
+            results.append(
+                {"corpus": path.name, "lines": len(pairs), "direction": way, **msgspec.structs.asdict(scores)}
+            )
+    Console(width=100).print(table)
+    if json is not None:
+        settings = {"model": model, "beam": beam, "lowercase": lowercase, "limit": limit}
+        json.write_bytes(
+            msgspec.json.format(msgspec.json.encode({"settings": settings, "scores": results}), indent=1)
+        )

@@ -1,0 +1,110 @@
+"""How good a model is: BLEU and chrF of both directions by beam search, perplexity of both decoders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+import sacrebleu
+import torch
+
+from camit.networks import Network
+from camit.search.grid import Problem, search
+from camit.search.scoring import Directions, read_sources
+from camit.text import Vocabulary
+from camit.training.batches import Batch
+from camit.training.corpus import Pair
+from camit.training.loss import BothDirections
+from camit.translator import limit_for
+
+AT_ONCE = 64  # sentences searched together
+
+Way = Literal["forward", "backward"]
+
+
+class Scores(msgspec.Struct, frozen=True, kw_only=True):
+    """One direction of one model on one corpus."""
+
+    bleu: float
+    chrf: float
+    perplexity: float
+
+
+@torch.inference_mode()
+def translate(
+    network: Network,
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    sources: Sequence[str],
+    *,
+    way: Way,
+    beam: int,
+    progress: Callable[[int], None] = lambda done: None,
+) -> list[str]:
+    """Translations by one of the two decoders alone."""
+    directions = Directions.of(network, vocabularies[1])
+    direction = directions.backward if way == "backward" else directions.forward
+    ids = [vocabularies[0].feed(vocabularies[0].encode(source)) for source in sources]
+    order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+    texts = [""] * len(ids)
+    for first in range(0, len(order), AT_ONCE):
+        chosen = order[first : first + AT_ONCE]
+        read = read_sources(network, directions, [ids[i] for i in chosen])
+        problems = [Problem(row, limit_for(length)) for row, length in enumerate(read.lengths)]
+        found = search(direction, read.start(direction), problems, beam=beam)
+        for i, hypotheses in zip(chosen, found, strict=True):
+            texts[i] = vocabularies[1].decode(direction.order(hypotheses[0].pieces))
+        progress(len(chosen))
+    return texts
+
+
+def corpus_scores(
+    translations: Sequence[str], pairs: Sequence[Pair], *, language: str, lowercase: bool
+) -> tuple[float, float]:
+    """BLEU and chrF (sacrebleu) against one or more references a line."""
+    most = max(len(pair.references) for pair in pairs)
+    references = [[(*pair.references, *[None] * most)[i] for pair in pairs] for i in range(most)]
+    tokenizer = {"zh": "zh", "ja": "char", "ko": "char", "th": "char"}.get(language, "13a")
+    bleu = sacrebleu.BLEU(lowercase=lowercase, tokenize=tokenizer, force=True)
+    chrf = sacrebleu.CHRF(lowercase=lowercase)
+    return (
+        bleu.corpus_score(translations, references).score,  # type: ignore[arg-type]
+        chrf.corpus_score(translations, references).score,  # type: ignore[arg-type]
+    )
+
+
+@torch.no_grad()
+def losses(network: Network, batches: Sequence[Batch]) -> tuple[float, float, int]:
+    """Summed negative log-probability of the references, forward and backward, and their number of pieces."""
+    module = BothDirections(network, 0.0)
+    forward = backward = 0.0
+    pieces = 0
+    for batch in batches:
+        moved = batch.to(network.device)
+        _, left, right = module(moved.source, moved.target)
+        forward, backward, pieces = forward + float(left), backward + float(right), pieces + batch.pieces
+    return forward, backward, pieces
+
+
+def evaluate_model(
+    network: Network,
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    pairs: Sequence[Pair],
+    batches: Sequence[Batch],
+    *,
+    beam: int,
+    lowercase: bool,
+    progress: Callable[[int], None] = lambda done: None,
+) -> dict[Way, Scores]:
+    """Both directions of a model on one corpus."""
+    forward, backward, pieces = losses(network, batches)
+    result: dict[Way, Scores] = {}
+    ways: tuple[tuple[Way, float], ...] = (("forward", forward), ("backward", backward))
+    for way, loss in ways:
+        texts = translate(
+            network, vocabularies, [pair.source for pair in pairs], way=way, beam=beam, progress=progress
+        )
+        bleu, chrf = corpus_scores(texts, pairs, language=vocabularies[1].language, lowercase=lowercase)
+        result[way] = Scores(bleu=bleu, chrf=chrf, perplexity=math.exp(loss / pieces))
+    return result

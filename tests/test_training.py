@@ -1,0 +1,369 @@
+"""Training: a small corpus is learned, a killed run goes on exactly, bad input is named, nothing is lost."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import itertools
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import torch
+
+import camit.checkpoint
+import camit.training.run
+from camit.checkpoint import load_checkpoint
+from camit.errors import CorpusError, TrainingError
+from camit.search.scoring import Directions
+from camit.training.batches import Mixture
+from camit.training.corpus import read_corpus
+from camit.training.distributed import Processes
+from camit.training.run import RunFolder
+from camit.training.scores import translate
+from camit.training.settings import PRESETS, Settings
+from camit.training.start import make_trainer
+from camit.training.trainer import Trainer
+
+PEOPLE = {"ich": "I", "du": "you", "wir": "we", "sie": "they", "Anna": "Anna"}
+VERBS = {"sehe": "see", "kaufe": "buy", "male": "paint", "suche": "seek"}
+THINGS = {"das Haus": "the house", "den Apfel": "the apple", "ein Buch": "a book", "Brot": "bread"}
+
+PAIRS = [
+    # the object comes first on one side and last on the other, so that word order has to be learned
+    (f"{thing} {verb} {person}.", f"{PEOPLE[person]} {VERBS[verb]} {THINGS[thing]}.")
+    for person, verb, thing in itertools.product(PEOPLE, VERBS, THINGS)
+]
+ONE = Processes(0, 1, torch.device("cpu"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def write_corpus(path: Path, pairs: list[tuple[str, str]] = PAIRS) -> Path:
+    path.write_text("".join(f"{i // 8}\t{s}\t{t}\n" for i, (s, t) in enumerate(pairs)), "utf-8")
+    return path
+
+
+def settings_for(corpus: Path, **changes: Any) -> Settings:
+    values: dict[str, Any] = {
+        "train": (Mixture(path=str(corpus)),),
+        "source": "de",
+        "target": "en",
+        "preset": "tiny",
+        "steps": 10,
+        "rate": 3e-3,
+        "warmup": 20,
+        "average": 0.9,
+    }
+    return Settings(**(values | changes))
+
+
+def train(out: Path, settings: Settings, *, resume: bool = False) -> Trainer:
+    folder = RunFolder(out)
+    folder.prepare(resume=resume)
+    trainer = make_trainer(settings, folder, ONE)
+    folder.save_settings(settings)
+    if resume:
+        trainer.resume()
+    trainer.run()
+    return trainer
+
+
+def log_of(out: Path, kind: str = "train") -> list[dict[str, Any]]:
+    records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    return [record for record in records if record["kind"] == kind]
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "camit.cli", "train", *map(str, arguments)]
+
+
+def toy_command(corpus: Path, out: Path, steps: int) -> list[str | Path]:
+    return [
+        *("--train", corpus, "--source", "de", "--target", "en", "--preset", "tiny", "--out", out),
+        *("--steps", str(steps), "--rate", "3e-3", "--warmup", "20"),
+    ]
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", **more}
+
+
+@pytest.mark.parametrize("arch", ["transformer", "rnnsearch"])
+def test_a_small_corpus_is_learned_by_both_decoders(arch: str, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    train(tmp_path / "out", settings_for(corpus, arch=arch, steps=260, dev=(str(corpus),)))
+    model = load_checkpoint(tmp_path / "out")
+    for way in ("forward", "backward"):
+        texts = translate(model.network, (model.source, model.target), [s for s, _ in PAIRS], way=way, beam=2)
+        assert texts == [t for _, t in PAIRS]
+    (validation,) = log_of(tmp_path / "out", "validation")
+    assert validation["forward"] < 0.3
+    assert validation["backward"] < 0.3
+    assert validation["forward_bleu"] > 99
+    first, last = log_of(tmp_path / "out")[0], log_of(tmp_path / "out")[-1]
+    assert first["forward"] > 2 * last["forward"]
+    assert last["pieces_per_second"] > 0
+
+
+def test_a_killed_run_resumes_exactly(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    steps = 60
+    settings = settings_for(corpus, steps=steps, average=0.9995, train=(Mixture(path=str(corpus), join=0.3),))
+    train(tmp_path / "whole", settings)
+    arguments = [*toy_command(corpus, tmp_path / "killed", steps), "--join", "0.3", "--checkpoint-minutes", "0"]
+    run = subprocess.Popen(command(*arguments), env=environment(), stderr=subprocess.PIPE)
+    try:
+        wait_for(lambda: (tmp_path / "killed/log.jsonl").exists() and len(log_of_or_none(tmp_path)) > 12, run)
+    finally:
+        os.kill(run.pid, signal.SIGKILL)
+        run.wait()
+    load_checkpoint(tmp_path / "killed")  # whatever the moment, the model is whole
+    stopped = RunFolder(tmp_path / "killed").state()
+    assert stopped is not None
+    assert 0 < stopped[1].step < steps
+    train(tmp_path / "killed", RunFolder(tmp_path / "killed").settings(), resume=True)
+    whole, resumed = (RunFolder(tmp_path / name).state() for name in ("whole", "killed"))
+    assert whole is not None
+    assert resumed is not None
+    for name, tensor in whole[0].items():
+        assert torch.equal(tensor, resumed[0][name]), name
+    timeless = [
+        [{k: v for k, v in r.items() if k not in ("minutes", "pieces_per_second")} for r in log_of(tmp_path / n)]
+        for n in ("whole", "killed")
+    ]
+    assert timeless[0] == timeless[1]
+
+
+def log_of_or_none(folder: Path) -> list[dict[str, Any]]:
+    try:
+        return log_of(folder / "killed")
+    except json.JSONDecodeError:  # a line just being written
+        return []
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes], seconds: float = 120.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        if process.poll() is not None:
+            raise AssertionError(f"the run ended early: {process.communicate()[1].decode()}")
+        if time.monotonic() > end:
+            raise AssertionError("the run takes too long")
+        time.sleep(0.02)
+
+
+def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
+    """The stated tolerance: losses of each step differ by less than 1e-4 of their value."""
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    steps = 25
+    train(tmp_path / "one", settings_for(corpus, steps=steps, average=0.9995))
+    result = subprocess.run(
+        [
+            *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"),
+            *("-m", "camit.cli", "train", *map(str, toy_command(corpus, tmp_path / "two", steps))),
+        ],
+        env=environment(),
+        capture_output=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr.decode()
+    one, two = log_of(tmp_path / "one"), log_of(tmp_path / "two")
+    assert len(one) == len(two) == steps
+    for left, right in zip(one, two, strict=True):
+        assert left["pieces"] == right["pieces"]
+        assert left["forward"] == pytest.approx(right["forward"], rel=1e-4)
+        assert left["backward"] == pytest.approx(right["backward"], rel=1e-4)
+
+
+def test_a_run_is_never_overwritten_without_being_asked(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    train(tmp_path / "out", settings_for(corpus, steps=2))
+    before = {p: p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()}
+    with pytest.raises(TrainingError, match="--resume"):
+        train(tmp_path / "out", settings_for(corpus, steps=2))
+    assert {p: p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()} == before
+    with pytest.raises(TrainingError, match="no training run"):
+        train(tmp_path / "other", settings_for(corpus, steps=2), resume=True)
+
+
+def test_a_longer_budget_goes_on_where_the_run_ended(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    train(tmp_path / "out", settings_for(corpus, steps=4))
+    longer = train(tmp_path / "out", settings_for(corpus, steps=7), resume=True)
+    assert longer.position.step == 7
+    assert [r["step"] for r in log_of(tmp_path / "out")] == [1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("failing", range(3))
+def test_a_checkpoint_is_never_half_written(
+    failing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk fills up at any of the files of a save: the model and the state before it are still there."""
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    train(tmp_path / "out", settings_for(corpus, steps=2))
+    before = load_checkpoint(tmp_path / "out").network.state_dict()
+    writes = itertools.count()
+    original = camit.checkpoint.write_atomically
+
+    def fill_up(path: Path, data: bytes) -> None:
+        if path.name in ("settings.json", "log.jsonl"):
+            original(path, data)
+        elif next(writes) == failing:
+            path.with_name(path.name + ".part").write_bytes(data[: len(data) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        else:
+            original(path, data)
+
+    monkeypatch.setattr(camit.checkpoint, "write_atomically", fill_up)
+    monkeypatch.setattr(camit.training.run, "write_atomically", fill_up)
+    with pytest.raises(TrainingError, match="No space left"):
+        train(tmp_path / "out", settings_for(corpus, steps=4), resume=True)
+    monkeypatch.undo()
+    after = load_checkpoint(tmp_path / "out").network.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert train(tmp_path / "out", settings_for(corpus, steps=4), resume=True).position.step == 4
+
+
+def test_a_full_disk_is_noticed_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: type(usage)(usage.total, usage.total - 1000, 1000))
+    with pytest.raises(TrainingError, match="full"):
+        train(tmp_path / "out", settings_for(corpus, steps=1))
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(TrainingError, match="cannot be written"):
+        train(tmp_path / "file" / "out", settings_for(write_corpus(tmp_path / "toy.tsv")))
+
+
+GOOD = "1\tdas Haus\tthe house\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (GOOD.encode() + b"1\tdas Haus\n", r"bad\.tsv, line 2: 2 column"),
+        (GOOD.encode() + b"\n" + GOOD.encode(), r"bad\.tsv, line 2: the line is empty"),
+        (GOOD.encode() + b"1\t\tthe house\n", r"bad\.tsv, line 2: the source column is empty"),
+        (GOOD.encode() + b"1\tdas Haus\t \n", r"bad\.tsv, line 2: the reference column is empty"),
+        (GOOD.encode() + "1\tHäuser\thouses\n".encode("latin-1"), r"bad\.tsv, line 2: byte 4 is not UTF-8"),
+        (b"", r"bad\.tsv is empty"),
+        (gzip.compress(GOOD.encode() * 5000)[:-20], r"bad\.tsv, line \d+: cannot be read"),
+        ("1\t房子\tthe house\n".encode() * 3, r"bad\.tsv, line 1: the source column is not 'de'"),
+        ("1\tdas Haus\tдом\n".encode() * 3, r"bad\.tsv, line 1: the reference column is not 'en'"),
+    ],
+)
+def test_a_bad_corpus_is_named_with_its_line(content: bytes, message: str, tmp_path: Path) -> None:
+    """And a run that is resumed with it keeps all it had."""
+    path = tmp_path / "bad.tsv"
+    path.write_bytes(content)
+    with pytest.raises(CorpusError, match=message):
+        train(tmp_path / "new", settings_for(path))
+    with pytest.raises(CorpusError, match=message):
+        train(tmp_path / "dev", settings_for(write_corpus(tmp_path / "toy.tsv"), dev=(str(path),)))
+
+
+def test_a_bad_corpus_leaves_an_earlier_run_as_it_was(tmp_path: Path) -> None:
+    train(tmp_path / "out", settings_for(write_corpus(tmp_path / "toy.tsv"), steps=3))
+    state = RunFolder(tmp_path / "out").state()
+    bad = tmp_path / "bad.tsv"
+    bad.write_text("only one column\n")
+    with pytest.raises(CorpusError):
+        train(tmp_path / "out", settings_for(bad, steps=6), resume=True)
+    after = RunFolder(tmp_path / "out").state()
+    assert state is not None
+    assert after is not None
+    assert after[1] == state[1]
+    assert RunFolder(tmp_path / "out").settings().train[0].path.endswith("toy.tsv")
+    load_checkpoint(tmp_path / "out")
+
+
+def test_the_command_line_says_what_is_wrong_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.tsv").write_text("1\tdas Haus\n")
+    result = subprocess.run(
+        command(*toy_command(tmp_path / "bad.tsv", tmp_path / "out", 2)),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 2
+    assert "bad.tsv, line 1: 2 column(s)" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_gzip_byte_order_marks_and_several_references_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.tsv.gz"
+    path.write_bytes(gzip.compress("\ufeff7\tdas Haus\tthe house\tthe home\r\n".encode()))
+    (pair,) = read_corpus(path)
+    assert (pair.document, pair.source, pair.references) == ("7", "das Haus", ("the house", "the home"))
+
+
+def test_the_rate_warms_up_holds_falls_and_cools_down() -> None:
+    settings = Settings(train=(), rate=1e-3, warmup=100, hold=1000, cooldown=0.2, minutes=10.0)
+    assert settings.rate_at(0, 0.0) == pytest.approx(1e-5)
+    assert settings.rate_at(500, 0.1) == pytest.approx(1e-3)
+    assert settings.rate_at(4000, 0.5) == pytest.approx(5e-4)
+    assert settings.rate_at(4000, 0.9) == pytest.approx(2.5e-4)
+    assert 0.0 < settings.rate_at(4000, 1.0) < 5e-5
+    assert settings.budget_used(10**6, 5.0, 1e9) == pytest.approx(0.5)
+
+
+def test_every_preset_builds_a_network() -> None:
+    assert {arch for arch, _ in PRESETS} == {"transformer", "rnnsearch"}
+    paper = PRESETS["rnnsearch", "paper"]
+    assert (paper.words, paper.vocabulary) == (True, 30_000)
+    with pytest.raises(TrainingError, match="--preset paper"):
+        Settings(train=(), preset="huge").preset_or_error()
+
+
+def test_a_warm_start_takes_weights_and_vocabularies(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    train(tmp_path / "first", settings_for(corpus, steps=30))
+    settings = settings_for(corpus, steps=1, warmup=10**9, init=str(tmp_path / "first"))
+    train(tmp_path / "second", settings)
+    first, second = (load_checkpoint(tmp_path / name) for name in ("first", "second"))
+    assert len(first.target) == len(second.target)
+    for name, tensor in first.network.state_dict().items():
+        assert torch.allclose(tensor, second.network.state_dict()[name], atol=2e-3), name
+    with pytest.raises(TrainingError, match="translates de to en"):
+        train(tmp_path / "third", msgspec.structs.replace(settings, source="fr"))
+
+
+def test_a_chinese_target_is_written_in_words(tmp_path: Path) -> None:
+    lines = [("I like apples.", "我喜欢苹果。"), ("I like the library.", "我喜欢图书馆。")] * 40
+    path = tmp_path / "toy.tsv"
+    path.write_text("".join(f"1\t{i} {s}\t{i}{t}\n" for i, (s, t) in enumerate(lines)), "utf-8")
+    train(tmp_path / "out", settings_for(path, source="en", target="zh", steps=1))
+    target = load_checkpoint(tmp_path / "out").target
+    assert target.segmented
+    ids = target.encode("我喜欢图书馆。")
+    assert [word.text for word in target.words(ids)] == ["我", "喜欢", "图书馆", "。"]
+    assert target.decode(ids) == "我喜欢图书馆。"
+
+
+def test_unknown_words_are_unk_in_a_word_vocabulary(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    train(tmp_path / "out", settings_for(corpus, arch="rnnsearch", vocabulary=10, steps=1))
+    model = load_checkpoint(tmp_path / "out")
+    assert len(model.target) == 10
+    assert 1 in model.target.feed(model.target.encode("they paint bread."))
+    directions = Directions.of(model.network, model.target)
+    assert math.isfinite(float(directions.forward.banned[3]))
