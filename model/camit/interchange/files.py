@@ -149,8 +149,8 @@ def _document(what: object, name: str) -> Document:
     if not isinstance(what, Iterable) or isinstance(what, str | bytes):
         raise InputError(f"give a session, a document or drafts to export, not {type(what).__name__}.")
     items = list(what)
-    languages = next((item.languages for item in items if isinstance(item, Draft)), (None, None))
-    return Document(tuple(map(_sentence, items)), *languages, name=name)
+    source, target = next((item.languages for item in items if isinstance(item, Draft)), (None, None))
+    return Document(tuple(map(_sentence, items)), source, target, name)
 
 
 def _sentence(item: object) -> Sentence:

@@ -12,7 +12,7 @@ from importlib import metadata
 from xml.sax.saxutils import escape
 
 from camit.errors import DocumentError
-from camit.interchange.document import Document, Sentence, nothing_in, where
+from camit.interchange.document import Document, Sentence, nothing_in, one_line, where
 from camit.interchange.languages import matching
 from camit.interchange.xml import Element, allowed, character, forbidden_as, tag
 
@@ -41,7 +41,7 @@ def read_tmx(root: Element, name: str, source: str | None, target: str | None) -
         other = matching(target_language, others) if target_language else next(iter(others), None)
         source_language, target_language = source_language or chosen, target_language or other
         text = variants[chosen]
-        if not text.strip():
+        if not one_line(text):
             continue
         properties = {item.attributes.get("type", ""): item.text(_code) for item in unit.children("prop")}
         sentences.append(

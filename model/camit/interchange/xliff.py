@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from camit.errors import DocumentError
-from camit.interchange.document import Document, Sentence, nothing_in, where
+from camit.interchange.document import Document, Sentence, nothing_in, one_line, where
 from camit.interchange.xml import Element, character, forbidden_as, tag
 
 CHARACTER = "x-camit-character"
@@ -99,7 +99,7 @@ def _sentence(
     source: Element, target: Element | None, document: str, identifier: str, confirmed: bool
 ) -> Iterator[Sentence]:
     text = source.text(_code)
-    if text.strip():
+    if one_line(text):
         yield Sentence(text, target.text(_code) if target else None, document, identifier, confirmed)
 
 
