@@ -78,7 +78,6 @@ clean: ## remove the environment and everything built
 		|| { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq -y install python3-venv; } \
 		|| { echo "Python's venv module is missing (Debian: apt install python3-venv)" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	@$(PIP_INSTALL) pip # the pinned one: Debian's does not resolve extras under constraints
 
 .venv/lab-$(PINS): | .venv/bin/python
 	@echo "Installing into .venv (the first time this takes a minute or two)"

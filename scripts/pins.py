@@ -1,29 +1,39 @@
 """Write the versions installed in this environment to ``constraints.txt``.
 
 A pin names a release, not a build: ``torch==2.13.0+cpu`` becomes ``torch==2.13.0``, which the CPU build
-satisfies and other platforms can satisfy too.
+satisfies and other platforms can satisfy too. A release that the oldest Python we support cannot install
+is refused by name.
 """
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
+from importlib.metadata import distributions
 from pathlib import Path
 
+from packaging.specifiers import SpecifierSet
+
 CONSTRAINTS = Path(__file__).resolve().parent.parent / "constraints.txt"
-HEADER = """\
-# The versions the tests ran with (`make pins` writes this file). Used as `pip install -c constraints.txt`:
-# without the pin on torch, an install may bring gigabytes of CUDA packages.
+OLDEST_PYTHON = "3.11.2"  # Debian 12
+NOT_PINNED = {"camit-widget", "pip", "setuptools", "wheel"}  # ourselves, and what the environment came with
+HEADER = f"""\
+# The versions the tests ran with, all installable on Python {OLDEST_PYTHON}; `make pins` writes this file.
+# Used as `pip install -c constraints.txt`: without the pin on torch, an install may bring gigabytes of CUDA.
 """
 
 
 def main() -> None:
-    freeze = [sys.executable, "-m", "pip", "freeze", "--all", "--exclude-editable"]
-    frozen = subprocess.run(freeze, capture_output=True, text=True, check=True).stdout.splitlines()
-    pins = [re.sub(r"\+\S+", "", line) for line in frozen if "==" in line]
-    CONSTRAINTS.write_text(HEADER + "\n".join(sorted(pins, key=str.lower)) + "\n", encoding="utf-8")
-    print(f"{CONSTRAINTS.name}: {len(pins)} pins")
+    pins = {}
+    for distribution in distributions():
+        name, version = distribution.name, distribution.version
+        if OLDEST_PYTHON not in SpecifierSet(distribution.metadata["Requires-Python"] or ""):
+            raise SystemExit(
+                f"{name} {version} cannot be installed on Python {OLDEST_PYTHON}.\n"
+                f"Take an older one: .venv/bin/python -m pip install '{name}<{version}'"
+            )
+        pins[name.lower()] = f"{name}=={version.split('+')[0]}"
+    lines = [pin for name, pin in sorted(pins.items()) if name not in NOT_PINNED]
+    CONSTRAINTS.write_text(HEADER + "\n".join(lines) + "\n", encoding="utf-8")
+    print(f"{CONSTRAINTS.name}: {len(lines)} pins")
 
 
 if __name__ == "__main__":
