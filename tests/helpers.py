@@ -8,13 +8,12 @@ from functools import cache
 
 import sentencepiece
 import torch
-
 from camit.checkpoint import Checkpoint
 from camit.networks import Network, NetworkConfig, build
 from camit.text import PieceVocabulary, WordVocabulary
 from camit.translator import Translator
 
-WORDS = "the a cat dog sat ran on mat log big red is not".split()
+WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "mat", "log", "big", "red", "is", "not"]
 MARKS = [",", ".", "!"]
 
 
