@@ -395,6 +395,12 @@ class PieceVocabulary(Vocabulary):
         )
         return data.decode("utf-8", "replace")
 
+    def separated(self, piece: int) -> tuple[int, ...]:
+        known = None if self._byte[piece] else self._index.get(SPACE + self._pieces[piece])
+        if self._opens[piece]:
+            return (piece,)
+        return (self._index[SPACE], piece) if known is None else (known,)
+
     def characters(self, index: int) -> int:
         """How many characters of text begin with this piece (a byte in the middle of a character begins none)."""
         if self._byte[index]:
