@@ -1,4 +1,4 @@
-"""Both networks keep the contract of `camit.networks.base`; packed weights change nothing but the time it takes."""
+"""Both networks keep the contract of `camit.networks.base`; packed weights change nothing but the time."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_the_decoders_read_from_opposite_ends(network: Network) -> None:
 
 
 def test_unknown_architecture_is_named() -> None:
-    with pytest.raises(CheckpointError, match="'perceptron'.*transformer, rnnsearch"):
+    with pytest.raises(CheckpointError, match=r"'perceptron'.*transformer, rnnsearch"):
         build(NetworkConfig(arch="perceptron", source_size=9, target_size=9, d=8))
 
 
