@@ -1,5 +1,5 @@
 /** Which source word was read for which word of the translation. */
-import { join, percent } from "../words";
+import { join } from "../words";
 import { useStore } from "./context";
 import { HeatMap, type HeatRow } from "./HeatMap";
 
@@ -13,13 +13,12 @@ export function AttentionView() {
   const rows = source.map((read, index): HeatRow => {
     const cells = words.flatMap((word, column) => {
       const weight = word.attention[index] ?? 0;
-      return weight >= FAINTEST ? [{ column, weight: weight / 100 }] : [];
+      return weight >= FAINTEST ? [{ column, shade: weight / 100, title: `${weight} %` }] : [];
     });
     return {
       key: index,
       label: <span lang={source_language}>{read.text}</span>,
-      spoken:
-        cells.map((cell) => `${columns[cell.column]} ${percent(cell.weight)}`).join(", ") || "hardly read",
+      spoken: cells.map((cell) => `${columns[cell.column]} ${cell.title}`).join(", ") || "hardly read",
       cells,
     };
   });
@@ -31,6 +30,7 @@ export function AttentionView() {
         columns={columns}
         language={target_language}
         rows={rows}
+        labels={112}
         lit={store.pointed.value?.side === "target" ? store.pointed.value.index : null}
         onPoint={(column) => {
           store.hovered.value = column === null ? null : { side: "target", index: column };

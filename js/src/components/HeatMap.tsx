@@ -3,8 +3,10 @@ import type { ComponentChildren } from "preact";
 
 export interface Cell {
   readonly column: number;
-  /** 0 to 1 */
-  readonly weight: number;
+  /** 0 to 1: how dark it is drawn. */
+  readonly shade: number;
+  /** What it says when pointed at. */
+  readonly title: string;
 }
 
 export interface HeatRow {
@@ -24,15 +26,17 @@ interface Props {
   language: string;
   rows: readonly HeatRow[];
   lit: number | null;
-  onPoint: (column: number | null, row: number | null) => void;
+  /** Room for the labels on the left, in pixels. */
+  labels: number;
+  onPoint: (column: number | null) => void;
 }
 
 /** Only cells that can be seen are elements; the empty ones are a background, so a hundred rows of sixty words stay light. */
-export function HeatMap({ label, columns, language, rows, lit, onPoint }: Props) {
-  const point = (event: PointerEvent, row: number | null) => {
+export function HeatMap({ label, columns, language, rows, lit, labels, onPoint }: Props) {
+  const point = (event: PointerEvent) => {
     const strip = event.currentTarget as HTMLElement;
     const { left, width } = strip.getBoundingClientRect();
-    onPoint(Math.min(columns.length - 1, Math.floor(((event.clientX - left) / width) * columns.length)), row);
+    onPoint(Math.min(columns.length - 1, Math.floor(((event.clientX - left) / width) * columns.length)));
   };
   return (
     <section
@@ -40,7 +44,7 @@ export function HeatMap({ label, columns, language, rows, lit, onPoint }: Props)
       aria-label={label}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reachable by keyboard
       tabIndex={0}
-      style={{ "--columns": columns.length }}
+      style={{ "--columns": columns.length, "--label": `${labels}px` }}
       data-lit={lit ?? undefined}
     >
       <div class="camit-heat-head" aria-hidden="true">
@@ -54,7 +58,7 @@ export function HeatMap({ label, columns, language, rows, lit, onPoint }: Props)
         </div>
       </div>
       <ul>
-        {rows.map((row, index) => (
+        {rows.map((row) => (
           <li key={row.key}>
             <div class="camit-heat-row">
               <div class="camit-heat-label">{row.label}</div>
@@ -62,14 +66,14 @@ export function HeatMap({ label, columns, language, rows, lit, onPoint }: Props)
                 class="camit-heat-strip"
                 data-bars={row.bars || undefined}
                 aria-hidden="true"
-                onPointerMove={(event) => point(event, index)}
-                onPointerLeave={() => onPoint(null, null)}
+                onPointerMove={point}
+                onPointerLeave={() => onPoint(null)}
               >
                 {row.cells.map((cell) => (
                   <i
                     key={cell.column}
-                    style={{ "--column": cell.column, "--weight": cell.weight }}
-                    title={cell.weight.toFixed(2)}
+                    style={{ "--column": cell.column, "--shade": cell.shade }}
+                    title={cell.title}
                   />
                 ))}
               </div>

@@ -46,25 +46,21 @@ function LessonLine({ lesson }: { lesson: Lesson }) {
   const where = lesson.row === null ? "" : `Sentence ${lesson.row + 1}: `;
   const guard = `${lesson.guard >= 0 ? "+" : "\u2212"}${Math.abs(lesson.guard * 100).toFixed(2)} %`;
   return (
-    <dl class="camit-lesson" data-accepted={lesson.accepted}>
-      <dt>
-        {where}
-        {lesson.accepted ? "learned" : "rejected"}
-      </dt>
-      <dd>
-        score {score(lesson.before)} → {score(lesson.after)}{" "}
-        <span class="camit-dim">mean log-probability per piece</span>
-      </dd>
-      <dt>Guard</dt>
-      <dd>
-        {guard} <span class="camit-dim">loss on sentences it must not forget</span>
-      </dd>
-      {lesson.reason && (
-        <>
-          <dt>Why</dt>
-          <dd>{lesson.reason}</dd>
-        </>
-      )}
-    </dl>
+    <div class="camit-lesson" data-accepted={lesson.accepted}>
+      <p>
+        <strong>
+          {where}
+          {lesson.accepted ? "learned" : "not learned"}
+        </strong>
+        {lesson.accepted ? "" : `: ${lesson.reason}`}
+      </p>
+      <p>
+        Score {score(lesson.before)} → {score(lesson.after)}{" "}
+        <span class="camit-dim">mean log-probability per piece, both directions</span>
+      </p>
+      <p>
+        Guard {guard} <span class="camit-dim">loss on sentences it must not forget</span>
+      </p>
+    </div>
   );
 }

@@ -18,16 +18,24 @@ export function MemoryView() {
   const { entries, enabled } = store.state.memory.value;
   const cells = new Map<number, Cell[]>(entries.map((entry) => [entry.id, []]));
   const current = looks.row === row && looks.version === version ? looks.cells : [];
-  for (const look of current) cells.get(look.entry)?.push({ column: look.word, weight: look.weight / 100 });
-  const strength = (entry: Entry) => Math.max(0, ...(cells.get(entry.id) ?? []).map((cell) => cell.weight));
+  for (const look of current) {
+    const theta = words[look.word]?.theta ?? 0;
+    const title = `r ${percent(look.weight / 100)}, θ ${percent(theta)}`;
+    cells.get(look.entry)?.push({ column: look.word, shade: shade(look.weight / 100, theta), title });
+  }
+  const strength = (entry: Entry) => Math.max(0, ...(cells.get(entry.id) ?? []).map((cell) => cell.shade));
   const sorted = [...entries].sort(
     (a, b) => Number(b.pinned) - Number(a.pinned) || strength(b) - strength(a) || b.id - a.id,
   );
   const shown = all.value ? sorted : sorted.slice(0, SHOWN);
   const columns = words.map((word) => word.text);
   const said = (found: readonly Cell[]) =>
-    found.map((cell) => `${columns[cell.column]} ${percent(cell.weight)}`).join(", ");
-  const thetas = words.map((word, column) => ({ column, weight: word.theta }));
+    found.map((cell) => `${columns[cell.column]}: ${cell.title}`).join("; ");
+  const thetas = words.map((word, column) => ({
+    column,
+    shade: word.theta,
+    title: `θ ${percent(word.theta)}`,
+  }));
   const theta: HeatRow = {
     key: "theta",
     label: "θ copy weight",
@@ -71,6 +79,7 @@ export function MemoryView() {
         columns={columns}
         language={store.state.overview.value.target_language}
         rows={[theta, ...rows]}
+        labels={288}
         lit={store.pointed.value?.side === "target" ? store.pointed.value.index : null}
         onPoint={(column) => {
           store.hovered.value = column === null ? null : { side: "target", index: column };
@@ -88,12 +97,17 @@ export function MemoryView() {
         </button>
       )}
       <p class="camit-footnote">
-        A row is a correction of yours; a dark cell means the model looked at it while writing that word. Open
-        a row to see the sentence it came from.
+        A row is a correction of yours. A dark cell means the model copied it there, or was about to: r,
+        fainter where the copy weight θ is small. Open a row to see the sentence it came from.
       </p>
       <RememberForm />
     </div>
   );
+}
+
+/** r alone is dark wherever an entry is the only one; what counts is r where the memory is trusted at all. */
+function shade(r: number, theta: number): number {
+  return r * (0.1 + 0.9 * theta);
 }
 
 function EntryLabel({ entry, open, onOpen }: { entry: Entry; open: boolean; onOpen: () => void }) {

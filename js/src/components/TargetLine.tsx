@@ -1,5 +1,5 @@
 /** The translation as words that can be walked over, pointed at, selected and changed. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useStore } from "./context";
 import { Gap, InsertedWord, WordSpan } from "./WordSpan";
 
@@ -9,7 +9,8 @@ export function TargetLine() {
   const { words, status } = store.sentence.value;
   const pending = store.pending.value;
   const grab = store.grab.value;
-  useEffect(() => {
+  // Before the next key can arrive: a focus that comes late would take a quick second step back.
+  useLayoutEffect(() => {
     if (grab > 0)
       list.current?.querySelector<HTMLElement>("[role=option][tabindex='0']")?.focus({ preventScroll: true });
   }, [grab]);

@@ -1,0 +1,148 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { outcomeOf } from "../src/editing";
+import { Store } from "../src/store";
+import { sentence, settled, TestHost } from "./desk";
+
+const items = [
+  { text: "met", probability: 0.6, memory: 1 },
+  { text: "watched", probability: 0.2, memory: null },
+];
+
+let host: TestHost;
+let store: Store;
+const editor = () => store.editing.editor.value;
+
+beforeEach(async () => {
+  host = new TestHost();
+  host.reply = (request) =>
+    request.type === "alternatives" || request.type === "complete"
+      ? { kind: "suggestions", items }
+      : { kind: "nothing" };
+  store = new Store(host);
+});
+
+describe("opening", () => {
+  it("shows the word and asks for alternatives", async () => {
+    store.editing.open({ start: 1, stop: 2 });
+    expect(editor()).toMatchObject({ mode: "replace", text: "saw", original: "saw", loading: true });
+    expect(host.last).toMatchObject({ type: "alternatives", start: 1, stop: 2, version: 1 });
+    await settled();
+    expect(editor()).toMatchObject({ suggestions: items, loading: false, chosen: -1, text: "saw" });
+  });
+
+  it("over a phrase shows the phrase", () => {
+    store.editing.open({ start: 3, stop: 6 });
+    expect(editor()?.text).toBe("in the park");
+  });
+
+  it("by typing starts from what was typed and completes it", () => {
+    store.editing.open({ start: 1, stop: 2 }, "m");
+    expect(editor()).toMatchObject({ text: "m", original: "saw" });
+    expect(host.last).toMatchObject({ type: "complete", at: 1, typed: "m" });
+  });
+
+  it("is not possible in a confirmed sentence", () => {
+    host.sentence.value = sentence("We met", { status: "confirmed" });
+    store.editing.open({ start: 0, stop: 1 });
+    store.editing.openGap(0);
+    expect(editor()).toBeNull();
+  });
+});
+
+describe("Enter", () => {
+  beforeEach(async () => {
+    store.editing.open({ start: 1, stop: 2 });
+    await settled();
+    host.asked.length = 0;
+  });
+
+  it("never accepts a suggestion that the input does not show", () => {
+    store.editing.type("me");
+    store.editing.apply();
+    expect(host.last).toMatchObject({ type: "replace", text: "me" });
+  });
+
+  it("takes the suggestion that was stepped to, because the input shows it", () => {
+    store.editing.step(1);
+    expect(editor()?.text).toBe("met");
+    store.editing.apply();
+    expect(host.last).toMatchObject({ type: "replace", start: 1, stop: 2, text: "met" });
+  });
+
+  it("closes when nothing was changed", () => {
+    store.editing.apply();
+    expect(host.asked).toEqual([]);
+    expect(editor()).toBeNull();
+  });
+
+  it("on an emptied input deletes the word", () => {
+    store.editing.type("  ");
+    store.editing.apply();
+    expect(host.asked.find((request) => request.type === "delete")).toMatchObject({ start: 1, stop: 2 });
+  });
+
+  it("says beforehand what it will do", () => {
+    const now = () => editor() && outcomeOf(editor() as NonNullable<ReturnType<typeof editor>>);
+    expect(now()).toBe("close");
+    store.editing.type("met");
+    expect(now()).toBe("replace");
+    store.editing.type("");
+    expect(now()).toBe("delete");
+    store.editing.openGap(2);
+    expect(now()).toBe("close");
+    store.editing.type("not");
+    expect(now()).toBe("insert");
+  });
+});
+
+describe("stepping", () => {
+  beforeEach(async () => {
+    store.editing.open({ start: 1, stop: 2 });
+    await settled();
+  });
+
+  it("goes round, by way of what was typed", () => {
+    const seen = [1, 2, 3].map(() => {
+      store.editing.step(1);
+      return editor()?.text;
+    });
+    expect(seen).toEqual(["met", "watched", "saw"]);
+    store.editing.step(-1);
+    expect(editor()?.text).toBe("watched");
+  });
+
+  it("is not undone by a list that arrives late", async () => {
+    store.editing.type("m");
+    store.editing.step(1);
+    await settled();
+    expect(editor()).toMatchObject({ text: "met", chosen: 0 });
+  });
+});
+
+it("narrows the list at once while new completions are on their way", async () => {
+  store.editing.open({ start: 1, stop: 2 });
+  await settled();
+  store.editing.type("W");
+  expect(editor()?.suggestions.map((item) => item.text)).toEqual(["watched"]);
+});
+
+it("inserts into a gap", async () => {
+  store.editing.openGap(2);
+  store.editing.type("almost");
+  store.editing.apply();
+  expect(host.asked.find((request) => request.type === "insert")).toMatchObject({ at: 2, text: "almost" });
+  await settled();
+});
+
+it("takes a suggestion that is pointed at", () => {
+  store.editing.open({ start: 1, stop: 2 });
+  store.editing.take({ text: "met", probability: 0.6, memory: 1 });
+  expect(host.last).toMatchObject({ type: "replace", text: "met" });
+});
+
+it("drops suggestions for an editor that is closed", async () => {
+  store.editing.open({ start: 1, stop: 2 });
+  store.editing.close();
+  await settled();
+  expect(editor()).toBeNull();
+});

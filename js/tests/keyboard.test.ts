@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import { command, type Place, type Stroke } from "../src/keyboard";
+
+function press(key: string, place: Place, more: Partial<Stroke> = {}) {
+  return command({ key, ctrlKey: false, metaKey: false, shiftKey: false, altKey: false, ...more }, place);
+}
+
+describe("on the words", () => {
+  it.each([
+    ["ArrowLeft", { do: "move", by: -1, extend: false }],
+    ["ArrowRight", { do: "move", by: 1, extend: false }],
+    ["ArrowDown", { do: "line", by: 1, extend: false }],
+    ["Home", { do: "edge", to: "first", extend: false }],
+    ["End", { do: "edge", to: "last", extend: false }],
+    ["Enter", { do: "edit" }],
+    ["F2", { do: "edit" }],
+    ["Delete", { do: "delete" }],
+    ["Backspace", { do: "delete" }],
+    ["Insert", { do: "insert", side: "before" }],
+    [" ", { do: "keep" }],
+    ["Escape", { do: "close" }],
+    ["?", { do: "help" }],
+    ["PageDown", { do: "sentence", by: 1 }],
+  ])("%s", (key, wanted) => {
+    expect(press(key, "words")).toEqual(wanted);
+  });
+
+  it("extends the selection with Shift", () => {
+    expect(press("ArrowRight", "words", { shiftKey: true })).toEqual({ do: "move", by: 1, extend: true });
+    expect(press("End", "words", { shiftKey: true })).toEqual({ do: "edge", to: "last", extend: true });
+  });
+
+  it("inserts after with Shift", () => {
+    expect(press("Insert", "words", { shiftKey: true })).toEqual({ do: "insert", side: "after" });
+  });
+
+  it("opens the editor on any character, Chinese too", () => {
+    expect(press("f", "words")).toEqual({ do: "type", text: "f" });
+    expect(press("制", "words")).toEqual({ do: "type", text: "制" });
+    expect(press("𠮷", "words")).toEqual({ do: "type", text: "𠮷" });
+  });
+
+  it("leaves function keys and Tab to others", () => {
+    expect(press("F5", "words")).toBeNull();
+    expect(press("Tab", "words")).toBeNull();
+    expect(press("Shift", "words")).toBeNull();
+  });
+
+  it("rewrites the selection with Ctrl+Delete, copies with Ctrl+C", () => {
+    expect(press("Delete", "words", { ctrlKey: true })).toEqual({ do: "blank" });
+    expect(press("c", "words", { ctrlKey: true })).toEqual({ do: "copy" });
+  });
+
+  it("does not touch the host's own shortcuts", () => {
+    expect(press("s", "words", { ctrlKey: true })).toBeNull();
+    expect(press("f", "words", { altKey: true })).toBeNull();
+  });
+});
+
+describe("anywhere", () => {
+  it.each(["words", "elsewhere"] as const)("confirms, undoes and redoes (%s)", (place) => {
+    expect(press("Enter", place, { ctrlKey: true })).toEqual({ do: "confirm" });
+    expect(press("Enter", place, { metaKey: true })).toEqual({ do: "confirm" });
+    expect(press("z", place, { ctrlKey: true })).toEqual({ do: "undo" });
+    expect(press("Z", place, { ctrlKey: true, shiftKey: true })).toEqual({ do: "redo" });
+    expect(press("y", place, { ctrlKey: true })).toEqual({ do: "redo" });
+  });
+
+  it("keeps letters on buttons to the buttons", () => {
+    expect(press("f", "elsewhere")).toBeNull();
+    expect(press("Enter", "elsewhere")).toBeNull();
+    expect(press(" ", "elsewhere")).toBeNull();
+  });
+});
+
+describe("in the editor", () => {
+  it("takes what was typed, steps through suggestions, closes", () => {
+    expect(press("Enter", "editor")).toEqual({ do: "apply" });
+    expect(press("ArrowDown", "editor")).toEqual({ do: "suggest", by: 1 });
+    expect(press("ArrowUp", "editor")).toEqual({ do: "suggest", by: -1 });
+    expect(press("Escape", "editor")).toEqual({ do: "close" });
+  });
+
+  it("leaves text editing to the input", () => {
+    for (const key of ["a", "?", " ", "Delete", "Home", "ArrowLeft"]) expect(press(key, "editor")).toBeNull();
+    expect(press("z", "editor", { ctrlKey: true })).toBeNull();
+  });
+
+  it("leaves every key to an input method that is composing", () => {
+    expect(press("Enter", "editor", { isComposing: true })).toBeNull();
+    expect(press("n", "words", { isComposing: true })).toBeNull();
+  });
+});
+
+it("leaves other forms alone", () => {
+  for (const key of ["Enter", "?", "Delete", "x"]) expect(press(key, "form")).toBeNull();
+});

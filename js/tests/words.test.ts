@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { duration, join, locate, plural, score, spoken } from "../src/words";
+import { entry, word } from "./desk";
+
+describe("join", () => {
+  it("spaces words as they are spaced, never at the start", () => {
+    expect(join([word("We"), word("met"), word(".", { space: false })])).toBe("We met.");
+    expect(join([word("我们", { space: false }), word("见面", { space: false })])).toBe("我们见面");
+  });
+});
+
+describe("locate", () => {
+  const words = ["the", "film", "makers", "of", "the", "film"].map((text) => word(text));
+
+  it("finds a word nearest to where it was put", () => {
+    expect(locate(words, "the", 0)).toBe(0);
+    expect(locate(words, "the", 3)).toBe(4);
+  });
+
+  it("finds a phrase over several words, however it is spaced", () => {
+    expect(locate(words, "film makers", 0)).toBe(1);
+    expect(locate(words, "of  the", 0)).toBe(3);
+  });
+
+  it("says when it is not there", () => {
+    expect(locate(words, "director", 0)).toBeNull();
+    expect(locate(words, "fil", 0)).toBeNull();
+  });
+});
+
+describe("what is said of a word", () => {
+  it("names its origin and where it was remembered", () => {
+    expect(spoken(word("met", { origin: "yours" }), undefined)).toBe("met, yours");
+    expect(spoken(word("met", { locked: true, origin: "kept" }), undefined)).toBe("met, kept, locked");
+    expect(spoken(word("met", { memory: 1 }), entry(1, "met"))).toBe(
+      "met, as first translated, from memory, sentence 1",
+    );
+    expect(spoken(word("met", { memory: 1 }), entry(1, "met", { row: null }))).toContain("added by hand");
+  });
+});
+
+it("writes numbers as people do", () => {
+  expect(score(-1.456)).toBe("\u22121.46");
+  expect(plural(1, "word")).toBe("1 word");
+  expect(plural(0, "word")).toBe("0 words");
+  expect(duration(42.4)).toBe("42 s");
+  expect(duration(186)).toBe("3.1 min");
+});
