@@ -24,7 +24,7 @@ from camit.text import (
     screen_words,
     segment,
 )
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.helpers import piece_vocabulary, word_vocabulary
@@ -59,6 +59,7 @@ awkward = st.text(
 
 
 @everything
+@settings(max_examples=50)
 @given(text=unicode_text | awkward)
 @example(text="▁")
 @example(text="a ▁ b ▁▁c")
@@ -90,6 +91,7 @@ def test_real_sentences_come_back_as_written(side: int) -> None:
 
 
 @everything
+@settings(max_examples=50)
 @given(text=awkward)
 def test_words_are_slices_that_cover_all_pieces(name: str, text: str) -> None:
     vocabulary = VOCABULARIES[name]()
@@ -102,6 +104,7 @@ def test_words_are_slices_that_cover_all_pieces(name: str, text: str) -> None:
 
 
 @everything
+@settings(max_examples=50)
 @given(text=awkward)
 def test_words_begin_where_two_neighbours_say_so(name: str, text: str) -> None:
     vocabulary = VOCABULARIES[name]()
@@ -148,17 +151,7 @@ def test_english_tokens(text: str, words: list[str]) -> None:
 
 
 def test_chinese_tokens_are_words() -> None:
-    assert segment("我们昨天在公园里看到了他。") == [
-        "我们",
-        "昨天",
-        "在",
-        "公园",
-        "里",
-        "看到",
-        "了",
-        "他",
-        "。",
-    ]
+    assert segment("我们在公园里看到了他。") == ["我们", "在", "公园", "里", "看到", "了", "他", "。"]
     words = [w for w, _ in screen_words("他在读Don't Look Back。", "zh")]
     assert words[-1] == "。" and "Look" in words and "Back" in words
 
