@@ -39,7 +39,7 @@ test: .venv/test-$(PINS) ## every check: lint, types, unit tests, notebooks, rea
 
 checks: ruff mypy tsc biome vitest ## all of them but pytest; each has a target of its own
 ruff: .venv/test-$(PINS)
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --output-format=concise .
 	$(BIN)/ruff format --check .
 mypy: .venv/test-$(PINS)
 	$(BIN)/mypy

@@ -7,6 +7,7 @@ Also sees to a font with Chinese characters, without which screenshots show empt
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -23,38 +24,50 @@ def find() -> str | None:
 
 def ensure() -> str:
     """Path of a Chromium, installed first where that is possible."""
-    wanted = [] if find() else ["chromium"]
-    if not _has_chinese_font():
-        wanted.append("fonts-noto-cjk")
-    if wanted and _may_use_apt():
-        apt = ["apt-get", "-q", "-y", "-o", "Dpkg::Use-Pty=0"]
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        # No check here: whatever is still missing is tried another way, or named, below.
-        subprocess.run([*apt, "update"], env=environment, stdout=subprocess.DEVNULL, check=False)
-        subprocess.run(
-            [*apt, "install", "--no-install-recommends", *wanted],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            check=False,
+    if _may_use_apt():
+        _apt_install(
+            *([] if _has_library("libatomic.so.1") else ["libatomic1"]),  # playwright's driver needs it
+            *([] if find() else ["chromium"]),
+            *([] if _has_chinese_font() else ["fonts-noto-cjk"]),
         )
     if not find():
         subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=False)
-    if not _has_chinese_font():
-        print("No font with Chinese characters found: screenshots will show boxes.", file=sys.stderr)
     path = find()
     if path is None:
         raise SystemExit("No Chromium: install one (Debian: apt install chromium) and have it on PATH.")
+    if not _has_chinese_font():
+        print("No font with Chinese characters found: screenshots will show boxes.", file=sys.stderr)
     return path
 
 
 def _playwright_own() -> str | None:
     try:
         from playwright.sync_api import sync_playwright
-    except ImportError:
+
+        with sync_playwright() as playwright:
+            path = Path(playwright.chromium.executable_path)
+    except Exception:  # not installed, or its driver does not start: then it has no browser for us either
         return None
-    with sync_playwright() as playwright:
-        path = Path(playwright.chromium.executable_path)
     return str(path) if path.exists() else None
+
+
+def _apt_install(*packages: str) -> None:
+    """Install through apt; whatever fails is tried another way, or named, by the caller."""
+    if not packages:
+        return
+    print(f"Installing {' '.join(packages)} through apt")
+    apt = ["apt-get", "-qq", "-y", "-o", "Dpkg::Use-Pty=0"]
+    for command in ([*apt, "update"], [*apt, "install", "--no-install-recommends", *packages]):
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
+
+
+def _has_library(name: str) -> bool:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True
 
 
 def _may_use_apt() -> bool:
