@@ -14,7 +14,6 @@ from collections.abc import Iterable
 import camit
 from camit.errors import CamitError
 from camit.search.revise import Protocol
-
 from camit_widget import protocol
 from camit_widget.problems import StaleError, WidgetError, describe
 
