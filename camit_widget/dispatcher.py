@@ -10,10 +10,10 @@ import concurrent.futures
 import logging
 from collections.abc import Callable, Hashable, Mapping
 
-import camit
 import msgspec
-from camit.errors import Cancelled
 
+import camit
+from camit.errors import Cancelled
 from camit_widget import protocol
 from camit_widget.problems import describe
 
