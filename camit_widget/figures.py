@@ -12,7 +12,6 @@ from typing import Literal
 from xml.sax.saxutils import escape, quoteattr
 
 from camit.errors import InputError
-
 from camit_widget import protocol
 
 FigureKind = Literal["memory", "attention", "revision"]
