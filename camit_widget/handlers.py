@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import camit
-
 from camit_widget import protocol
 from camit_widget.desk import Desk
 
