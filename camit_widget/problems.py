@@ -5,7 +5,6 @@ it happened.
 from __future__ import annotations
 
 from camit.errors import CamitError
-
 from camit_widget.protocol import Problem
 
 
