@@ -8,6 +8,7 @@ from functools import cache
 
 import sentencepiece
 import torch
+
 from camit.checkpoint import Checkpoint
 from camit.networks import Network, NetworkConfig, build
 from camit.text import PieceVocabulary, WordVocabulary
