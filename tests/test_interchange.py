@@ -7,14 +7,15 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 
-import camit
 import pytest
-from camit import interchange
-from camit.errors import DocumentError, InputError
-from camit.interchange import Document, Format, Sentence, export, read_document, split_sentences, write
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
+
+import camit
+from camit import interchange
+from camit.errors import DocumentError, InputError
+from camit.interchange import Document, Format, Sentence, export, read_document, split_sentences, write
 
 # The rules of TMX 1.4b for what we write and read, stated here as a DTD.
 TMX_RULES = """
