@@ -7,12 +7,12 @@ import json
 
 import pytest
 import torch
+from torch import Tensor, nn
+
 from camit.checkpoint import EMBEDDED, load_checkpoint
 from camit.errors import CheckpointError
 from camit.networks import Decoder, Network, NetworkConfig, build
 from camit.networks.linear import FEW, Linear
-from torch import Tensor, nn
-
 from tests.helpers import tiny_network
 
 SOURCE = torch.tensor([[5, 9, 7, 12, 4]])
