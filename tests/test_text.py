@@ -9,6 +9,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
 from camit.checkpoint import load_checkpoint
 from camit.errors import CheckpointError, InputError
 from camit.text import (
@@ -24,9 +27,6 @@ from camit.text import (
     screen_words,
     segment,
 )
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-
 from tests.helpers import piece_vocabulary, word_vocabulary
 
 
