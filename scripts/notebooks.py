@@ -66,7 +66,7 @@ def clean(notebook: nbformat.NotebookNode) -> None:
             continue
         count += 1
         cell.execution_count = count
-        cell.outputs = [output for output in cell.outputs if _worth_keeping(output)]
+        cell.outputs = _joined([output for output in cell.outputs if _worth_keeping(output)])
         for output in cell.outputs:
             if "execution_count" in output:
                 output.execution_count = count
@@ -81,6 +81,17 @@ def _worth_keeping(output: Any) -> bool:
     if output.output_type == "stream":
         return bool(output.name == "stdout")
     return "data" not in output or "application/vnd.jupyter.widget-view+json" not in output.data
+
+
+def _joined(outputs: list[Any]) -> list[Any]:
+    """What was printed in several portions, which depend on time, as one."""
+    joined: list[Any] = []
+    for output in outputs:
+        if joined and output.output_type == joined[-1].output_type == "stream":
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def _stable(text: Any) -> Any:
