@@ -15,6 +15,7 @@ import camit
 import msgspec
 import traitlets
 from camit.errors import CamitError, InputError
+from camit.interchange import split_sentences
 
 from camit_widget import files, offline, protocol
 from camit_widget.desk import Desk
@@ -31,9 +32,9 @@ class CamitWidget(anywidget.AnyWidget):
 
     >>> CamitWidget(["你好。", "再见。"], model="zh-en")    # in the last line of a cell
 
-    `sentences` is a list of sentences or one string, one sentence a line. A new session is made for `model`,
-    with `memory` and `learning` on unless switched off; or give a `session` of your own, whose drafts
-    come first.
+    `sentences` is a list of sentences, or a text that is cut into sentences. A new session is made for
+    `model`, with `memory` and `learning` on unless switched off; or give a `session` of your own, whose
+    drafts come first.
     """
 
     if (_STATIC / "widget.js").is_file():
@@ -212,7 +213,9 @@ def _answer_on_the_asking_thread(comm: Any) -> None:
 
 
 def _sentences(given: str | Iterable[str]) -> list[str]:
-    lines: list[Any] = given.splitlines() if isinstance(given, str) else list(given)
+    if isinstance(given, str):
+        return split_sentences(given)
+    lines: list[Any] = list(given)
     for position, line in enumerate(lines):
         if not isinstance(line, str):
             kind = type(line).__name__
