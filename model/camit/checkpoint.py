@@ -1,7 +1,7 @@
 """Checkpoints: a directory with config.json, model.safetensors (fp16) and one vocabulary file per side.
 
-Data only, never pickle and never code. Loading checks version, digest, names and shapes first, and each failure names
-the file and what to do about it.
+Data only, never pickle and never code. Loading checks version, digest, names and shapes first, and each
+failure names the file and what to do about it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def find(name_or_directory: str | os.PathLike[str]) -> Path:
     """The directory of an embedded model by its name, or of any checkpoint by its path."""
     if not isinstance(name_or_directory, (str, os.PathLike)):
         raise CheckpointError(
-            f"a model is named by a string or a path, not {type(name_or_directory).__name__}; try camit.load('zh-en')."
+            f"a model is named by a string or a path, not {type(name_or_directory).__name__}; "
+            "try camit.load('zh-en')."
         )
     path = Path(name_or_directory)
     if (path / "config.json").is_file():
@@ -83,6 +84,7 @@ def find(name_or_directory: str | os.PathLike[str]) -> Path:
     )
 
 
+@torch.inference_mode(False)  # what is loaded under it could never learn
 def load_checkpoint(name_or_directory: str | os.PathLike[str]) -> Checkpoint:
     """Read and check a checkpoint; weights become float32, ready to translate."""
     directory = find(name_or_directory)
@@ -95,7 +97,7 @@ def load_checkpoint(name_or_directory: str | os.PathLike[str]) -> Checkpoint:
     ):
         if len(vocabulary) != size:
             raise CheckpointError(
-                f"{directory}: the {side} vocabulary has {len(vocabulary)} pieces but config.json says {size}; "
+                f"{directory}: the {side} vocabulary has {len(vocabulary)} pieces, config.json says {size}: "
                 "the files belong to different models. Copy the checkpoint again."
             )
     if config.weights not in _WEIGHTS:
@@ -103,7 +105,8 @@ def load_checkpoint(name_or_directory: str | os.PathLike[str]) -> Checkpoint:
             f"{directory}/config.json names the weights {config.weights!r}; known: {_WEIGHTS}."
         )
     weights = read_tensors(directory / config.weights, config.digest)
-    network = build(config.network)
+    with torch.device("meta"):  # names and shapes without memory: the stored weights become the network's own
+        network = build(config.network)
     load_weights(network, weights, directory / config.weights)
     network.eval()
     return Checkpoint(config.name, network, source, target, directory)
@@ -128,7 +131,7 @@ def save_checkpoint(checkpoint: Checkpoint, directory: Path) -> None:
         path = directory / f"{side}.{_SUFFIX[vocabulary.kind]}"
         if not path.exists():  # the vocabularies of a checkpoint never change
             vocabulary.save(path.with_name(path.name + ".part"))
-            os.replace(path.with_name(path.name + ".part"), path)
+            path.with_name(path.name + ".part").replace(path)
     config = CheckpointConfig(
         format=FORMAT,
         name=checkpoint.name,
@@ -144,11 +147,11 @@ def save_checkpoint(checkpoint: Checkpoint, directory: Path) -> None:
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace a file in one step: a reader, or a crash, sees the old content or the new, never half of it."""
     temporary = path.with_name(path.name + ".part")
-    with open(temporary, "wb") as file:
+    with temporary.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(temporary, path)
+    temporary.replace(path)
 
 
 def read_tensors(path: Path, digest: str | None = None) -> dict[str, Tensor]:
@@ -156,7 +159,8 @@ def read_tensors(path: Path, digest: str | None = None) -> dict[str, Tensor]:
     data = _read(path)
     if digest is not None and hashlib.sha256(data).hexdigest() != digest:
         raise CheckpointError(
-            f"{path} is damaged or was changed: its sha256 is not the one in config.json. Copy the checkpoint again."
+            f"{path} is damaged or was changed: its sha256 is not the one in config.json. "
+            "Copy the checkpoint again."
         )
     try:
         return safetensors.torch.load(data)
@@ -180,13 +184,14 @@ def load_weights(network: torch.nn.Module, weights: dict[str, Tensor], path: Pat
     for name, tensor in weights.items():
         if tensor.shape != expected[name].shape:
             raise CheckpointError(
-                f"{path}: {name!r} has shape {tuple(tensor.shape)}, config.json asks for {tuple(expected[name].shape)}."
+                f"{path}: {name!r} has shape {tuple(tensor.shape)}, "
+                f"config.json asks for {tuple(expected[name].shape)}."
             )
         if not bool(torch.isfinite(tensor).all()):
             raise CheckpointError(
                 f"{path}: {name!r} holds NaN or infinity; train again from an earlier checkpoint."
             )
-    network.load_state_dict({name: tensor.to(torch.float32) for name, tensor in weights.items()})
+    network.load_state_dict({name: t.to(torch.float32) for name, t in weights.items()}, assign=True)
 
 
 def _read(path: Path) -> bytes:

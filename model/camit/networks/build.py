@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from camit.errors import CheckpointError
 from camit.networks.base import Network, NetworkConfig
 from camit.networks.rnnsearch import RNNSearch
@@ -11,6 +13,7 @@ ARCHITECTURES: dict[str, type[Transformer] | type[RNNSearch]] = {
     "transformer": Transformer,
     "rnnsearch": RNNSearch,
 }
+LARGEST = 2**20
 
 
 def build(config: NetworkConfig) -> Network:
@@ -22,4 +25,9 @@ def build(config: NetworkConfig) -> Network:
         raise CheckpointError(
             f"unknown network architecture {config.arch!r}; this version knows {known}."
         ) from None
+    for name, size in msgspec.structs.asdict(config).items():
+        if isinstance(size, int) and not 1 <= size <= LARGEST:
+            raise CheckpointError(f"a network with {name} = {size} cannot be; allowed are 1 to {LARGEST:,}.")
+    if config.d % (2 * config.heads):
+        raise CheckpointError(f"d = {config.d} cannot be split into {config.heads} heads of even size.")
     return architecture(config)
