@@ -10,6 +10,7 @@ word boundary one step at a time, in either direction.
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -236,6 +237,14 @@ class Vocabulary(ABC):
     def is_common(self, phrase: Sequence[int]) -> bool:
         """Punctuation and the most frequent words, which may well stand in a sentence several times."""
         return all(i < self._common for i in phrase)
+
+    def rarity(self, phrase: Sequence[int]) -> float:
+        """From 0, the most frequent piece, to 1, the rarest; whatever takes several pieces is rare."""
+        pieces = [i for i in phrase if i >= self._size or self.bodies[i]]
+        if len(pieces) != 1 or pieces[0] >= self._size:
+            return 1.0
+        first = self._common - COMMON_PIECES
+        return math.log(max(1, pieces[0] - first + 1)) / math.log(self._size)
 
     def boundary_class(self, piece: int, before: bool) -> int:
         """Pieces of one class have the same `boundaries_after` (or, with `before`, the same `boundaries_before`)."""

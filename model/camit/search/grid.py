@@ -92,6 +92,7 @@ class Hypothesis:
     closed: bool = False  # the next piece must begin a new token
     starts: tuple[int, ...] = ()
     scored: int = 0  # how many pieces count in the score: those behind the prefix
+    copying: bool = False  # what is forced is the rest of a copied word
 
 
 class _Candidate(NamedTuple):
@@ -188,8 +189,8 @@ def _expand(
         _, offered = reader.read(features)
         # What stands in the sentence already is not copied again, or a strong memory would repeat itself for ever.
         copies = [
-            [copy for copy in row if occurrences(h.pieces, copy.pieces) < copy.times]
-            for (_, h), row in zip(owners, offered, strict=True)
+            [copy for copy in row if _may_copy(direction, b.problem, h, copy)]
+            for (b, h), row in zip(owners, offered, strict=True)
         ]
         logp = _mixed(logp, copies)
     free_rows = [i for i, (_, h) in enumerate(owners) if not h.forced]
@@ -197,9 +198,9 @@ def _expand(
     for i, (_, h) in enumerate(owners):
         if h.forced:
             piece = h.forced[0]
-            result[i].append(
-                _Candidate(float(logp[i, direction.known(piece)]), i, piece, _FORCED, h.forced[1:])
-            )
+            # theta * r is the probability of a whole word: once it is begun, the rest of it is certain.
+            value = 0.0 if h.copying else float(logp[i, direction.known(piece)])
+            result[i].append(_Candidate(value, i, piece, _FORCED, h.forced[1:]))
     if not free_rows:
         return result
     masks = [_mask(direction, *owners[i]) for i in free_rows]
@@ -222,12 +223,19 @@ def _expand(
         for copy in copies[i]:
             if len(copy.pieces) == 1 and copy.pieces[0] < logp.shape[1]:
                 continue  # already mixed into the distribution
-            if (not h.pieces or direction.boundary(h.pieces[-1], copy.pieces[0])) and _room(
-                direction, b.problem, h
-            ):
+            if _room(direction, b.problem, h):
                 value = math.log(copy.probability)
                 row.append(_Candidate(value, i, copy.pieces[0], _COPY, copy.pieces[1:]))
     return result
+
+
+def _may_copy(direction: Direction, problem: Problem, hypothesis: Hypothesis, copy: Copy) -> bool:
+    pieces = hypothesis.pieces
+    if hypothesis.forced or copy.pieces in problem.once:
+        return False
+    if pieces and not direction.boundary(pieces[-1], copy.pieces[0]):
+        return False
+    return occurrences(pieces, copy.pieces) < copy.times
 
 
 def _mixed(logp: Tensor, copies: Sequence[Sequence[Copy]]) -> Tensor:
@@ -361,6 +369,7 @@ def _grow(parent: Hypothesis, candidate: _Candidate, score: float, bank: int) ->
         closed=was_forced and not candidate.forced,
         starts=starts,
         scored=parent.scored + counts,
+        copying=bool(candidate.forced) and (candidate.kind == _COPY or parent.copying),
     )
 
 
