@@ -7,11 +7,13 @@
 'We met him in the park yesterday.'
 """
 
-from camit.draft import Alternative, Draft, Stage
+from camit.draft import Alternative, Draft
 from camit.errors import CamitError
+from camit.events import Event, Statistics
 from camit.learning import Lesson
 from camit.memory import MemoryEntry, RevisionMemory
-from camit.session import Event, Session, Statistics
+from camit.plan import Stage
+from camit.session import Session
 from camit.tokens import SourceToken, Token
 from camit.translator import Translation, Translator, load
 

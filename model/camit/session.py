@@ -1,81 +1,74 @@
 """A session: the sentences of one document, revised and confirmed one after the other.
 
-The paper's session (section "Preliminary"): each revision regenerates the whole sentence, each confirmed sentence is
-written into the revision memory and teaches the model one guarded step. One worker thread owns the model, so every method
-may be called from any thread.
+The paper's session (section "Preliminary"): each revision regenerates the whole sentence, each confirmed
+sentence is written into the revision memory and teaches the model one guarded step. One worker thread owns
+the model, so every method may be called from any thread. Lessons are given to a copy of the network, in short
+steps between clicks: no click meets weights that are half changed. With a journal, nothing is ever lost.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import time
-from collections import OrderedDict
+import weakref
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
-import torch
+import msgspec
 
-from camit.draft import Draft, Stage, Version, with_origins
+from camit import plan as planning
+from camit.draft import Draft, Effort
+from camit.engine import Engine
 from camit.errors import SessionError
+from camit.events import Event, Result, Statistics, statistics
+from camit.journal import VERSION, Header, Journal
+from camit.learning import Learned as Weights
 from camit.learning import Lesson, OnlineLearner
-from camit.memory import RevisionMemory
-from camit.search.grid import Phrase
-from camit.search.revise import Protocol, Readers, Request, Revision, Searcher, Settings
-from camit.search.scoring import Sources
+from camit.ledger import (
+    AnyRecord,
+    Configured,
+    Confirmed,
+    File,
+    Learned,
+    Ledger,
+    Mind,
+    Moved,
+    Noted,
+    Opened,
+    Remembered,
+    Revised,
+    StoredVersion,
+    Unconfirmed,
+)
+from camit.memory import Known, MemoryEntry, MemorySnapshot, MemoryWeights, RevisionMemory
+from camit.plan import Version
+from camit.search.revise import Protocol, Settings
 from camit.text import normalise
 from camit.translator import Translator, check_beam
-from camit.worker import Worker
+from camit.worker import Steps, Worker
 
 T = TypeVar("T")
-SOURCES_KEPT = 32  # encoded sentences at hand; one takes about 100 kB
-_CAPTIONS = {
-    "draft": "The sentence as it stood, and the word you fixed.",
-    "forward": "Forward: what stands right of your fix is written anew.",
-    "backward": "Backward: knowing the new right part, what stands left of your fix is written anew.",
-    "result": "Both decoders read every candidate whole, the old parts too; this one fits best.",
-}
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Event:
-    """Something a person did, with what it took."""
+class _State:
+    """What is remembered and learned at one moment, exactly."""
 
-    time: float
-    kind: str
-    draft: int
-    typed: str = ""
-    keystrokes: int = 0
-    mouse: int = 0
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """The figures of the paper's real environment, and the usual effort rates, over confirmed sentences.
-
-    WSR: words typed per word of the result. MAR: mouse actions per character. KSMR: keystrokes and mouse actions per
-    character.
-    """
-
-    confirmed: int
-    revisions_per_sentence: float
-    seconds_per_sentence: float
-    wsr: float
-    mar: float
-    ksmr: float
-
-
-@dataclass(frozen=True)
-class _Confirmed:
-    """What undoing a confirmation needs."""
-
-    draft: Draft
-    memory: object
-    learning: object
+    memory: MemorySnapshot
+    learning: tuple[Weights, tuple[Lesson, ...], int]
 
 
 class Session:
     """Many drafts, one memory, one learner.
+
+    `journal` is a directory to save the session in from the start; see `save`. The session learns for itself:
+    the translator it is given stays as it is.
 
     >>> session = camit.Session(camit.load("zh-en"))  # doctest: +SKIP
     >>> draft = session.open("我们昨天在公园里看到了他。")  # doctest: +SKIP
@@ -92,6 +85,7 @@ class Session:
         beam: int = 4,
         stability: float | None = None,
         protocol: Protocol = "bidirectional",
+        journal: str | os.PathLike[str] | None = None,
     ) -> None:
         if not isinstance(translator, Translator):
             raise SessionError(
@@ -99,40 +93,60 @@ class Session:
             )
         check_beam(beam)
         settings = Settings(protocol=protocol, beam=beam)
-        self.settings = settings if stability is None else replace(settings, stability=stability)
-        self.translator = translator
-        self.memory = RevisionMemory(translator)
-        self.memory.enabled = memory
-        self.learning = OnlineLearner(translator)
-        self.learning.enabled = learning
+        if stability is not None:
+            settings = replace(settings, stability=stability)
+        self.translator = translator.fork()
+        self._student = translator.fork()
         self.worker = Worker()
+        # A session nobody holds any more lets its thread go, and its journal.
+        weakref.finalize(self, self.worker.stop)
+        self.ledger = Ledger(self.translator.target_vocabulary, settings, memory, learning)
+        self.memory = SessionMemory(self)
+        self.memory.enabled = memory
+        self.learning = OnlineLearner(self._student)
+        self.learning.enabled = learning
+        self.engine = Engine(self.translator, self.memory, self.worker.check)
         self._drafts: tuple[Draft, ...] = ()
-        self._events: tuple[Event, ...] = ()
-        self._confirmations: list[_Confirmed] = []
-        self._latest: Draft | None = None
+        self._undo: tuple[_State | None, ...] = ()  # beside ledger.undo; None: only the journal has it
         self._listeners: tuple[Callable[[], None], ...] = ()
-        self._encoded: OrderedDict[int, Sources] = OrderedDict()
+        self._journal: Journal | None = None
+        if journal is not None:
+            self.save(journal)
+
+    # What there is
 
     @property
     def drafts(self) -> tuple[Draft, ...]:
         return self._drafts
 
     @property
+    def settings(self) -> Settings:
+        """How revisions are searched; `configure` changes it."""
+        return self.ledger.settings
+
+    @property
     def events(self) -> tuple[Event, ...]:
         """Everything that was done, in order."""
-        return self._events
+        return tuple(self.ledger.events)
+
+    def statistics(self) -> Statistics:
+        """Effort over the confirmed sentences: revisions and seconds per sentence, WSR, MAR, KSMR."""
+        confirmed = [draft for draft in self._drafts if draft.confirmed]
+        results = [Result(d.id, len(d.tokens), len(d.text), d.revisions) for d in confirmed]
+        return statistics(results, self.events)
+
+    # What a person does
 
     def open(self, text: str) -> Draft:
         """Translate a sentence into a draft."""
         source = normalise(text)
 
         def run() -> Draft:
-            ids = tuple(self.translator.encode_source(source))
-            first, sources = self._first(source, ids)
-            draft = Draft(self, len(self._drafts), source, ids, first)
+            version = self.engine.first(source, self.settings)
+            draft = Draft(self, len(self._drafts), source)
+            self._record_first(draft, version, "open")
             self._drafts = (*self._drafts, draft)
-            self._remember(draft, sources)
-            self._log("open", draft)
+            self._tell()
             return draft
 
         return self.worker.call(run)
@@ -143,191 +157,442 @@ class Session:
         def run() -> Draft:
             if not draft.untouched:
                 raise SessionError("only a draft that nobody has worked on can be translated anew.")
-            first, sources = self._first(draft.source, draft.source_ids)
-            draft.begin(first)
-            self._remember(draft, sources)
+            version = self.engine.first(draft.source, self.settings)
+            if version.pieces != draft.pieces:
+                self._record_first(draft, version, "refresh")
+                self._tell()
             return draft
 
         return self.worker.call(run)
 
-    def _first(self, source: str, ids: tuple[int, ...]) -> tuple[Version, Sources]:
-        """The machine's own translation, and the sentence as it was read."""
-        sources = self.translator.read([ids])
-        readers = self.memory.readers(source)
-        reader = readers.forward if readers else None
-        pieces, _ = self.translator.best(sources, self.settings.beam, reader, self.worker.check)[0]
-        tokens = self.translator.tokens(sources, [0], [source], [ids], [pieces], reader)[0]
-        return Version(pieces, tokens), sources
+    def visit(self, draft: Draft) -> None:
+        """Say that a person turned to this draft, so that its time is counted."""
+
+        def run() -> None:
+            self._record(Noted(event=_event("visit", draft.id)))
+            self._tell()
+
+        self.worker.call(run)
 
     def confirm(self, draft: Draft | None = None) -> Lesson:
-        """Accept a sentence as it stands: its fixes are remembered, and the model learns one guarded step from it."""
+        """Accept a sentence as it stands, the latest by default, and wait for the lesson it gives.
 
-        def run() -> Lesson:
-            chosen = self._latest if draft is None else draft
-            if chosen is None:
-                raise SessionError("there is no draft to confirm; open a sentence first.")
-            if chosen not in self._drafts:
-                raise SessionError("this draft belongs to another session.")
-            if chosen.confirmed:
-                raise SessionError(
-                    "this sentence is confirmed already; session.undo_confirm() takes that back."
-                )
-            record = _Confirmed(chosen, self.memory.snapshot(), self.learning.snapshot())
-            version = chosen.version
-            for token in version.tokens:
-                if token.copied_from is not None:
-                    self.memory.count_copy(token.copied_from)
-            spans = [span for fixed in version.fixed for span in _mine(fixed.start, fixed.mine)]
-            if self.memory.enabled:
-                self.memory.write(chosen.source, chosen.source_ids, version.pieces, spans, chosen.id)
-            lesson = self.learning.learn(chosen.source_ids, version.pieces)
-            if lesson.accepted:
-                self._weights_changed()
-            chosen.confirmed = True
-            self._confirmations.append(record)
-            self._log("confirm", chosen)
-            return lesson
+        Its fixes are remembered, and the model learns one guarded step from it.
+        """
+        lesson = self.confirm_soon(draft)
+        if self.worker.inside:
+            self.worker.settle()
+        return lesson.result()
+
+    def confirm_soon(self, draft: Draft | None = None) -> Future[Lesson]:
+        """`confirm` without the wait: sentence and fixes are safe, the lesson is given between clicks."""
+
+        def run() -> Future[Lesson]:
+            self.worker.settle()  # lessons come one after the other
+            chosen = self._to_confirm(draft)
+            before = self._state()
+            self._accept(chosen, before)
+            return self.worker.patiently(self._teach(chosen, before))
 
         return self.worker.call(run)
 
     def undo_confirm(self) -> Draft:
-        """Take the last confirmation back: weights and memory are exactly what they were before it."""
+        """Take the last confirmation back: weights and memory are exactly what they were before it.
+
+        Only what was added to the memory, or taken from it, by hand since then stays so.
+        """
 
         def run() -> Draft:
-            if not self._confirmations:
-                raise SessionError("no confirmation to undo.")
-            record = self._confirmations.pop()
-            self.memory.restore(record.memory)
-            self.learning.restore(record.learning)
-            self._weights_changed()
-            record.draft.confirmed = False
-            self._log("undo_confirm", record.draft)
-            return record.draft
+            self.worker.settle()
+            if not self.ledger.undo:
+                raise SessionError("no confirmation to undo; the last few of a session can be taken back.")
+            undo = self.ledger.undo[-1]
+            before = self._undo[-1] or self._load_state(undo.before)
+            memory, file = before.memory, undo.before.memory
+            if undo.by_hand:
+                size = self.memory.settings.size
+                memory = _with_hand_changes(memory, undo.remembered, self.memory.snapshot(), size)
+                file = self._store_memory(memory)
+            self._record(Unconfirmed(memory=file, event=_event("undo_confirm", undo.draft, mouse=1)))
+            self._undo = self._undo[:-1]
+            self._put(_State(memory, before.learning))
+            self._tell()
+            return self._drafts[undo.draft]
 
         return self.worker.call(run)
 
     def configure(
-        self, *, beam: int | None = None, stability: float | None = None, protocol: Protocol | None = None
+        self,
+        *,
+        beam: int | None = None,
+        stability: float | None = None,
+        protocol: Protocol | None = None,
+        memory: bool | None = None,
+        learning: bool | None = None,
     ) -> Settings:
-        """Change how revisions are searched from now on."""
+        """Change how revisions are searched from now on, and switch memory and learning on or off."""
         if beam is not None:
             check_beam(beam)
         given = {"beam": beam, "stability": stability, "protocol": protocol}
-        self.settings = replace(self.settings, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
-        return self.settings
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 
-    def visit(self, draft: Draft) -> None:
-        """Say that a person turned to this draft, so that its time is counted."""
-        self.worker.call(lambda: self._log("visit", draft))
+        def run() -> Settings:
+            settings = replace(self.settings, **changes)
+            self._record(
+                Configured(
+                    settings=settings,
+                    memory=self.memory.enabled if memory is None else memory,
+                    learning=self.learning.enabled if learning is None else learning,
+                )
+            )
+            self.memory.enabled, self.learning.enabled = self.ledger.memory, self.ledger.learning
+            self._tell()
+            return settings
 
-    def statistics(self) -> Statistics:
-        """Effort over the confirmed sentences."""
-        confirmed = [draft for draft in self._drafts if draft.confirmed]
-        if not confirmed:
-            return Statistics(0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        ids = {draft.id for draft in confirmed}
-        events = [event for event in self._events if event.draft in ids]
-        characters = sum(len(draft.text) for draft in confirmed)
-        words = sum(len(draft.tokens) for draft in confirmed)
-        mouse = sum(event.mouse for event in events)
-        keys = sum(event.keystrokes for event in events)
-        return Statistics(
-            confirmed=len(confirmed),
-            revisions_per_sentence=sum(draft.revisions for draft in confirmed) / len(confirmed),
-            seconds_per_sentence=self._seconds(ids) / len(confirmed),
-            wsr=sum(len(event.typed.split()) for event in events) / words,
-            mar=mouse / characters,
-            ksmr=(keys + mouse) / characters,
-        )
+        return self.worker.call(run)
 
     def submit(self, run: Callable[[], T], *, key: Hashable | None = None) -> Future[T]:
-        """Run something on the session's worker without waiting; a newer submit of the same key cancels an older one."""
+        """Run something on the worker without waiting; a newer one of the same key cancels an older one."""
         return self.worker.submit(run, key=key)
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Have `listener` called on the worker after each event, whoever caused it."""
+        """Have `listener` called on the worker after each change, whoever caused it."""
         self._listeners = (*self._listeners, listener)
 
+    # Saving and restoring
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the session into a new directory, and from now on every change as it happens.
+
+        After that the process may end at any moment: `Session.restore` brings back every confirmed sentence,
+        every version of the open ones, the memory and what was learned.
+        """
+        directory = Path(path)
+
+        def run() -> None:
+            self.worker.settle()
+            if self._journal is not None and _same(self._journal.directory, directory):
+                return  # it is all there already
+            self._note_switches()
+            snapshots: dict[str, bytes] = {}
+            undo = []
+            for undone, state in zip(self.ledger.undo, self._undo, strict=True):
+                mind = self._pack(undone.before, state or self._load_state(undone.before), snapshots)
+                undo.append(msgspec.structs.replace(undone, before=mind))
+            mind = self._pack(self.ledger.mind, self._state(), snapshots)
+            journal = Journal.create(
+                directory, self._header(), snapshots, self.ledger.saved(mind, tuple(undo))
+            )
+            self.ledger.mind, self.ledger.undo = mind, tuple(undo)
+            self._follow(journal)
+
+        self.worker.call(run)
+
+    @classmethod
+    def restore(cls, path: str | os.PathLike[str], translator: Translator) -> Session:
+        """The session that was saved at `path`, as it was last; it goes on being saved there."""
+        session = cls(translator)
+        try:
+            session.worker.call(lambda: session._restore(Path(path)))
+        except BaseException:
+            session.close()
+            raise
+        return session
+
     def close(self) -> None:
-        """Finish what is queued and let the worker go."""
+        """Finish what is queued, let the worker go, and close the journal."""
         self.worker.close()
+        if self._journal is not None:
+            self._journal.close()
 
-    def _seconds(self, drafts: set[int]) -> float:
-        """Time between neighbouring events that belong to one of these drafts; a pause over five minutes is a pause."""
-        total = 0.0
-        for before, after in zip(self._events, self._events[1:], strict=False):
-            if before.draft == after.draft and after.draft in drafts:
-                total += min(after.time - before.time, 300.0)
-        return total
+    def __enter__(self) -> Session:
+        return self
 
-    def _log(self, kind: str, draft: Draft, *, typed: str = "", keystrokes: int = 0, mouse: int = 0) -> None:
-        self._events = (*self._events, Event(time.time(), kind, draft.id, typed, keystrokes, mouse))
-        self._latest = draft
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    # What drafts and memory tell the session; on the worker
+
+    def record_version(self, draft: Draft, version: Version, kind: str, effort: Effort) -> None:
+        """A draft has a new version."""
+        stored = StoredVersion.of(version, self.translator.target_vocabulary)
+        self._record(Revised(draft=draft.id, version=stored, event=_effort_event(kind, draft.id, effort)))
+        self._tell()
+
+    def record_move(self, draft: Draft, by: Literal[-1, 1], kind: str, effort: Effort) -> None:
+        """A draft shows another version."""
+        self._record(Moved(draft=draft.id, by=by, event=_effort_event(kind, draft.id, effort)))
+        self._tell()
+
+    def record_memory(self, before: MemorySnapshot) -> None:
+        """The memory was changed by hand; if that cannot be recorded, it is as before."""
+        try:
+            self._record(Remembered(memory=self._store_memory(self.memory.snapshot())))
+        except BaseException:
+            self.memory.restore(before)
+            raise
+        self._tell()
+
+    # Inside
+
+    def _to_confirm(self, draft: Draft | None) -> Draft:
+        latest = next((e.draft for e in reversed(self.ledger.events) if e.draft is not None), None)
+        if draft is None and latest is None:
+            raise SessionError("there is no draft to confirm; open a sentence first.")
+        chosen = self._drafts[latest] if draft is None and latest is not None else draft
+        if chosen is None or chosen not in self._drafts:
+            raise SessionError("this draft belongs to another session.")
+        if chosen.confirmed:
+            raise SessionError("this sentence is confirmed already; session.undo_confirm() takes that back.")
+        return chosen
+
+    def _accept(self, draft: Draft, before: _State) -> None:
+        """The sentence is confirmed and its fixes are in the memory: all that must never be lost."""
+        version = draft.version
+        try:
+            for token in version.tokens:
+                if token.copied_from is not None:
+                    self.memory.count_copy(token.copied_from)
+            if self.memory.enabled:
+                spans = planning.written(version, self.translator.target_vocabulary)
+                ids = self.translator.encode_source(draft.source)
+                self.memory.write(draft.source, ids, version.pieces, spans, draft.id)
+            now = self.memory.snapshot()
+            changed = now.entries != before.memory.entries
+            self._record(
+                Confirmed(
+                    draft=draft.id,
+                    memory=self._store_memory(now) if changed else self.ledger.mind.memory,
+                    remembered=tuple(entry.id for entry in now.entries),
+                    event=_event("confirm", draft.id, mouse=1),
+                )
+            )
+        except BaseException:
+            self.memory.restore(before.memory)
+            raise
+        self._undo = (*self._undo, before)[-len(self.ledger.undo) :]
+        self._tell()
+
+    def _teach(self, draft: Draft, before: _State) -> Steps[Lesson]:
+        """The lesson of a confirmed sentence: a student learns, the session changes in one last step."""
+        ids, pieces = self.translator.encode_source(draft.source), draft.pieces
+        lesson = yield from self.learning.study(ids, pieces)
+        if lesson.accepted:
+            yield from self.memory.rekeying(self._student)
+        # No step ends between here and the last line but one: a click sees all of the lesson or nothing.
+        mind = self.ledger.mind
+        try:
+            self._record(
+                Learned(
+                    lesson=lesson,
+                    replayed=self.learning.snapshot()[2],
+                    memory=self._store_memory(self.memory.snapshot()) if lesson.accepted else mind.memory,
+                    learned=self._store_learned() if lesson.accepted else mind.learned,
+                )
+            )
+        except BaseException:
+            self.learning.restore(before.learning)
+            self.memory.rekey()
+            raise
+        if lesson.accepted:
+            self.translator.adopt(self._student)
+            self.engine.forget()
+        self._tell()
+        yield
+        if lesson.accepted:
+            self.engine.warm()
+        return lesson
+
+    def _record_first(self, draft: Draft, version: Version, kind: str) -> None:
+        stored = StoredVersion.of(version, self.translator.target_vocabulary)
+        event = _event(kind, draft.id)
+        self._record(Opened(draft=draft.id, source=draft.source, version=stored, event=event))
+
+    def _record(self, record: AnyRecord) -> None:
+        """Put a change on the disk, then make it."""
+        if not isinstance(record, Configured):
+            self._note_switches()
+        if self._journal is not None:
+            self._journal.append(record)
+        self.ledger.apply(record)
+        if self._journal is not None and not isinstance(record, Revised | Moved | Noted):
+            self._journal.keep(self.ledger.files)
+
+    def _note_switches(self) -> None:
+        """`memory.enabled` and `learning.enabled` are plain attributes: see whether somebody changed them."""
+        now = self.memory.enabled, self.learning.enabled
+        if now != (self.ledger.memory, self.ledger.learning):
+            self._record(Configured(settings=self.settings, memory=now[0], learning=now[1]))
+
+    def _tell(self) -> None:
         for listener in self._listeners:
-            listener()
+            try:
+                listener()
+            except Exception:  # whoever looks on must not break what is looked at
+                _log.exception("a listener of the session failed")
 
-    def _readers(self, draft: Draft) -> Readers | None:
-        return self.memory.readers(draft.source)
+    def _state(self) -> _State:
+        return _State(self.memory.snapshot(), self.learning.snapshot())
 
-    def _sources(self, draft: Draft) -> Sources:
-        if draft.id not in self._encoded:
-            self._remember(draft, self.translator.read([draft.source_ids]))
-        self._encoded.move_to_end(draft.id)
-        return self._encoded[draft.id]
+    def _put(self, state: _State) -> None:
+        self.learning.restore(state.learning)
+        self.translator.adopt(self._student)
+        self.engine.forget()
+        self.memory.restore(state.memory)
 
-    def _remember(self, draft: Draft, sources: Sources) -> None:
-        self._encoded[draft.id] = sources
-        while len(self._encoded) > SOURCES_KEPT:
-            self._encoded.popitem(last=False)
+    # Snapshots
 
-    def _weights_changed(self) -> None:
-        self._encoded.clear()
-        self.memory.rekey()
+    def _store_memory(self, memory: MemorySnapshot) -> File | None:
+        return None if self._journal is None else self._journal.store("memory", memory.to_bytes())
 
-    def _searcher(self, draft: Draft) -> Searcher:
+    def _store_learned(self) -> File | None:
+        return None if self._journal is None else self._journal.store("learned", self.learning.offset())
+
+    def _pack(self, mind: Mind, state: _State, snapshots: dict[str, bytes]) -> Mind:
+        """A state as snapshots for a new journal, by the names they get there; equal ones are stored once."""
+
+        def name(kind: str, data: bytes) -> File:
+            known = [name for name, other in snapshots.items() if other == data]
+            chosen = known[0] if known else f"{kind}-{len(snapshots) + 1:06d}.safetensors"
+            snapshots[chosen] = data
+            return File.of(chosen, data)
+
+        _, lessons, _ = state.learning
+        memory = name("memory", state.memory.to_bytes()) if state.memory.next_id > 1 else None
+        learned = None
+        if any(lesson.accepted for lesson in lessons):
+            now = self.learning.snapshot()
+            self.learning.restore(state.learning)
+            learned = name("learned", self.learning.offset())
+            self.learning.restore(now)
+        return msgspec.structs.replace(mind, memory=memory, learned=learned)
+
+    def _load_state(self, mind: Mind) -> _State:
+        """A state that only the journal has."""
+        assert self._journal is not None
+        memory = MemorySnapshot((), 1, {})
+        if mind.memory is not None:
+            memory = MemorySnapshot.from_bytes(self._journal.load(mind.memory))
+        now = self.learning.snapshot()
+        if mind.learned is None:
+            self.learning.reset()
+        else:
+            self.learning.load_offset(self._journal.load(mind.learned))
+        weights, _, _ = self.learning.snapshot()
+        self.learning.restore(now)
+        return _State(memory, (weights, tuple(self.ledger.lessons[: mind.lessons]), mind.replayed))
+
+    def _header(self) -> Header:
         translator = self.translator
-        sources = self._sources(draft)
-        return Searcher(
-            translator.directions, sources, self.settings, self._readers(draft), self.worker.check
-        )
+        return Header(version=VERSION, model=translator.name, digest=translator.digest, created=time.time())
 
-    def _search(self, draft: Draft, request: Request) -> Revision:
-        return self._searcher(draft).revise([request])[0]
+    def _follow(self, journal: Journal) -> None:
+        """Append to this journal from now on."""
+        if self._journal is not None:
+            self._journal.close()
+        self._journal = journal
+        weakref.finalize(self, journal.close)
 
-    def _refill(self, draft: Draft, left: Phrase, right: Phrase, old: Phrase) -> Phrase:
-        return self._searcher(draft).refill(0, left, right, old)
-
-    @torch.inference_mode()
-    def _version(
-        self, draft: Draft, before: Version, after: Version, pieces: Phrase, forward: Phrase, backward: Phrase
-    ) -> Version:
-        """`after` with the tokens of its pieces, and the stages that led there."""
-        readers = self._readers(draft)
-        stages = [stage for stage in (forward, backward) if stage]
-        sentences = [pieces, *stages]
-        rows = [0] * len(sentences)
-        sources = self._sources(draft)
-        texts, ids = [draft.source] * len(rows), [draft.source_ids] * len(rows)
-        found = self.translator.tokens(
-            sources, rows, texts, ids, sentences, readers.forward if readers else None
-        )
-        words = self.translator.target_vocabulary.words(pieces)
-        tokens = with_origins(words, found[0], after.fixed, before.tokens)
-        trace = [Stage("draft", before.tokens, _CAPTIONS["draft"])]
-        for name, stage in zip(("forward", "backward"), found[1:], strict=False):
-            texts_before = {token.text for token in before.tokens}
-            shown = tuple(replace(t, origin="kept" if t.text in texts_before else "changed") for t in stage)
-            trace.append(Stage(name, shown, _CAPTIONS[name]))  # type: ignore[arg-type]
-        trace.append(Stage("result", tokens, _CAPTIONS["result"]))
-        return replace(after, pieces=pieces, tokens=tokens, trace=tuple(trace))
+    def _restore(self, directory: Path) -> None:
+        journal, records = Journal.open(directory, self.translator.name, self.translator.digest)
+        self._follow(journal)
+        for number, record in enumerate(records, 2):
+            try:
+                self.ledger.apply(record)
+            except SessionError as error:
+                raise SessionError(
+                    f"{directory}: line {number} of the journal does not fit what stands before it: {error}. "
+                    "Put the directory back from a copy. Nothing was changed."
+                ) from error
+        self.ledger.complete()
+        self._put(self._load_state(self.ledger.mind))
+        self.memory.enabled, self.learning.enabled = self.ledger.memory, self.ledger.learning
+        self._drafts = tuple(Draft(self, n, page.source) for n, page in enumerate(self.ledger.pages))
+        self._undo = (None,) * len(self.ledger.undo)
+        journal.go_on(self.ledger.files)
+        self._record(Noted(event=_event("restore", None)))
 
 
-def _mine(start: int, mine: tuple[bool, ...]) -> list[tuple[int, int]]:
-    """Runs of pieces the person wrote, as spans of the sentence."""
-    spans: list[tuple[int, int]] = []
-    for offset, written in enumerate(mine):
-        if written and spans and spans[-1][1] == start + offset:
-            spans[-1] = (spans[-1][0], start + offset + 1)
-        elif written:
-            spans.append((start + offset, start + offset + 1))
-    return spans
+class SessionMemory(RevisionMemory):
+    """The memory of a session: what is changed by hand runs on its worker and goes into its journal."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session.translator)
+        self._session = weakref.ref(session)
+        self._changing = False
+
+    def add(self, source: str, text: str) -> MemoryEntry:
+        return self._by_hand(partial(super().add, source, text))
+
+    def remove(self, entry: int) -> None:
+        self._by_hand(partial(super().remove, entry))
+
+    def pin(self, entry: int) -> None:
+        self._by_hand(partial(super().pin, entry))
+
+    def unpin(self, entry: int) -> None:
+        self._by_hand(partial(super().unpin, entry))
+
+    def clear(self) -> None:
+        self._by_hand(super().clear)
+
+    def import_tsv(self, path: str | Path) -> tuple[MemoryEntry, ...]:
+        return self._by_hand(partial(super().import_tsv, path))
+
+    def weights(self, draft: Known) -> MemoryWeights:
+        return self._of_session.worker.call(partial(super().weights, draft))
+
+    @property
+    def _of_session(self) -> Session:
+        session = self._session()
+        if session is None:
+            raise SessionError("the session of this memory is gone; keep the session, or restore it.")
+        return session
+
+    def _by_hand(self, change: Callable[[], T]) -> T:
+        def run() -> T:
+            if self._changing:  # a glossary is one change, not one for each row
+                return change()
+            before = self.snapshot()
+            self._changing = True
+            try:
+                result = change()
+            except BaseException:
+                self.restore(before)
+                raise
+            finally:
+                self._changing = False
+            if self.entries != before.entries:
+                self._of_session.record_memory(before)
+            return result
+
+        return self._of_session.worker.call(run)
+
+
+def _event(kind: str, draft: int | None, *, mouse: int = 0) -> Event:
+    return Event(time.time(), kind, draft, mouse=mouse)
+
+
+def _effort_event(kind: str, draft: int, effort: Effort) -> Event:
+    return Event(time.time(), kind, draft, effort.typed, effort.keystrokes, effort.mouse)
+
+
+def _same(one: Path, other: Path) -> bool:
+    return other.exists() and one.samefile(other)
+
+
+def _with_hand_changes(
+    before: MemorySnapshot, remembered: tuple[int, ...], now: MemorySnapshot, size: int
+) -> MemorySnapshot:
+    """The memory before a confirmation, with what was added, removed or pinned by hand since.
+
+    `remembered` are the entries right after the confirmation. Its keys are left out: they are made anew.
+    """
+    present = {entry.id: entry for entry in now.entries}
+    kept = [
+        msgspec.structs.replace(entry, pinned=present[entry.id].pinned) if entry.id in present else entry
+        for entry in before.entries
+        if entry.id in present or entry.id not in remembered
+    ]
+    added = [entry for entry in now.entries if entry.id not in remembered]
+    return MemorySnapshot((*kept, *added)[-size:], now.next_id, {})

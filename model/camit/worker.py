@@ -1,14 +1,15 @@
 """One worker thread owns the model; everybody else hands it work and waits or goes on.
 
-A newer request of the same key takes the place of an older one: what is queued is dropped, what runs raises `Cancelled`
-at its next step. So ten fast clicks cost one search, and the notebook is never frozen.
+A newer request of the same key takes the place of an older one: what is queued is dropped, what runs raises
+`Cancelled` at its next step. So ten fast clicks cost one search. Long work, a lesson for example, comes as a
+generator and goes on only while nobody waits: between any two of its steps waiting clicks are answered first.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -16,21 +17,29 @@ from typing import Any, TypeVar
 from camit.errors import Cancelled, SessionError
 
 T = TypeVar("T")
+Steps = Generator[None, None, T]
 
 
 @dataclass
 class _Task:
     run: Callable[[], Any]
-    key: Hashable | None
+    key: Hashable | None = None
     future: Future[Any] = field(default_factory=Future)
     cancelled: bool = False
 
 
+@dataclass
+class _Study:
+    steps: Steps[Any]
+    future: Future[Any] = field(default_factory=Future)
+
+
 class Worker:
-    """A queue and one thread. Tasks run in order; `check` raises inside a task that has been cancelled."""
+    """Two queues and one thread: requests go first, in order; patient work fills the time between them."""
 
     def __init__(self, name: str = "camit") -> None:
-        self._queue: deque[_Task] = deque()
+        self._requests: deque[_Task] = deque()
+        self._patient: deque[_Study] = deque()
         self._wake = threading.Condition()
         self._current: _Task | None = None
         self._closed = False
@@ -38,25 +47,39 @@ class Worker:
         self._thread.start()
 
     def submit(self, run: Callable[[], T], *, key: Hashable | None = None) -> Future[T]:
-        """Queue `run`; with a key, cancel whatever was asked before under it."""
-        task = _Task(run, key)
-        with self._wake:
-            if self._closed:
-                raise SessionError("this session is closed; open a new one or restore it from its file.")
-            if key is not None:
-                for older in (*self._queue, *([self._current] if self._current else [])):
-                    older.cancelled = older.cancelled or older.key == key
-            self._queue.append(task)
-            self._wake.notify()
-        return task.future
+        """Queue a request; with a key, cancel whatever was asked before under it."""
+        return self._queue(_Task(run, key)).future
 
     def call(self, run: Callable[[], T]) -> T:
-        """Run and wait; directly when already on the worker."""
-        return run() if self.inside else self.submit(run).result()
+        """Make a request and wait; directly when already on the worker."""
+        if self.inside:
+            return run()
+        task = self._queue(_Task(run))
+        try:
+            answer: T = task.future.result()
+            return answer
+        except BaseException:
+            task.cancelled = True  # an interrupted cell (KeyboardInterrupt) waits no longer
+            raise
+
+    def patiently(self, steps: Steps[T]) -> Future[T]:
+        """Queue work that gives way to requests between its steps; one work ends before the next begins."""
+        study = _Study(steps)
+        with self._wake:
+            self._check_open()
+            self._patient.append(study)
+            self._wake.notify()
+        return study.future
 
     @property
     def inside(self) -> bool:
+        """Is this the worker's own thread?"""
         return threading.current_thread() is self._thread
+
+    def settle(self) -> None:
+        """On the worker: finish all patient work now."""
+        while self._patient:
+            self._go_on(self._patient[0])
 
     def check(self) -> None:
         """Raise `Cancelled` if a newer request has taken the place of the one that is running."""
@@ -65,27 +88,72 @@ class Worker:
 
     def close(self) -> None:
         """Finish what is queued and stop."""
+        self.stop()
+        if not self.inside:
+            self._thread.join()
+
+    def stop(self) -> None:
+        """Take no more work, finish what is queued, and do not wait for that."""
         with self._wake:
             self._closed = True
             self._wake.notify()
-        if not self.inside:
-            self._thread.join()
+
+    def _queue(self, task: _Task) -> _Task:
+        with self._wake:
+            self._check_open()
+            if task.key is not None:
+                for older in (*self._requests, *([self._current] if self._current else [])):
+                    older.cancelled = older.cancelled or older.key == task.key
+            self._requests.append(task)
+            self._wake.notify()
+        return task
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SessionError(
+                "this session is closed; open a new one, or restore it from where it was saved."
+            )
 
     def _work(self) -> None:
         while True:
             with self._wake:
-                while not self._queue and not self._closed:
+                while not (self._requests or self._patient or self._closed):
                     self._wake.wait()
-                if not self._queue:
+                if self._requests:
+                    self._current = self._requests.popleft()
+                elif not self._patient:
                     return
-                task = self._current = self._queue.popleft()
-            try:
-                self.check()
-                task.future.set_result(task.run())
-            except (
-                BaseException
-            ) as error:  # the answer to a request is its result or its error, never silence
-                task.future.set_exception(error)
-            finally:
+            if self._current is not None:
+                self._answer(self._current)
                 self._current = None
-                del task
+            else:
+                self._go_on(self._patient[0])
+
+    def _answer(self, task: _Task) -> None:
+        """The answer to a request is its result or its error, never silence."""
+        if not task.future.set_running_or_notify_cancel():
+            return
+        try:
+            self.check()
+            answer = task.run()
+        except BaseException as error:
+            task.future.set_exception(error)
+        else:
+            task.future.set_result(answer)
+
+    def _go_on(self, study: _Study) -> None:
+        """One step of patient work."""
+        try:
+            next(study.steps)
+            return
+        except StopIteration as done:
+            result, problem = done.value, None
+        except BaseException as error:
+            result, problem = None, error
+        self._patient.popleft()
+        if not study.future.set_running_or_notify_cancel():
+            return  # nobody wants to know how it ended
+        if problem is not None:
+            study.future.set_exception(problem)
+        else:
+            study.future.set_result(result)

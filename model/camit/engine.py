@@ -1,0 +1,124 @@
+"""What a session computes for one sentence: first translations, revisions, refilled gaps, words for a place.
+
+Everything runs on the session's worker with the weights, the memory and the settings of the moment. Encoded
+sources are kept at hand, so that a click never waits for the encoder.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from camit import plan as planning
+from camit.memory import RevisionMemory
+from camit.plan import Gap, Plan, Version
+from camit.search.grid import Phrase
+from camit.search.revise import Readers, Searcher, Settings
+from camit.search.scoring import Sources
+from camit.search.words import Candidate, words_between
+from camit.text import SPECIALS
+from camit.tokens import Token
+from camit.translator import Translator
+
+SOURCES_KEPT = 32  # encoded sentences at hand; one takes about 100 kB
+
+
+@dataclass(frozen=True)
+class Read:
+    """A source sentence, encoded."""
+
+    text: str
+    ids: tuple[int, ...]
+    sources: Sources
+
+
+class Engine:
+    """A translator and a memory at work on single sentences; `check` may raise in the middle of a search."""
+
+    def __init__(self, translator: Translator, memory: RevisionMemory, check: Callable[[], None]) -> None:
+        self._translator = translator
+        self._memory = memory
+        self._check = check
+        self._encoded: OrderedDict[str, Read] = OrderedDict()
+
+    def first(self, source: str, settings: Settings) -> Version:
+        """The machine's own translation."""
+        read = self._read(source)
+        readers = self._memory.readers(source)
+        reader = readers.forward if readers else None
+        pieces, _ = self._translator.best(read.sources, settings.beam, reader, self._check)[0]
+        return Version(pieces, self._tokens(read, [pieces], readers)[0])
+
+    def revise(self, source: str, version: Version, plan: Plan, settings: Settings) -> Version:
+        """Search what a plan asks for."""
+        read = self._read(source)
+        readers = self._memory.readers(source)
+        revision = self._searcher(read, readers, settings).revise([plan.request])[0]
+        vocabulary = self._translator.target_vocabulary
+        result, forward, backward = self._tokens(
+            read, [revision.pieces, revision.forward, revision.backward], readers
+        )
+        return planning.revised(
+            version, plan, vocabulary, revision, result, [("forward", forward), ("backward", backward)]
+        )
+
+    def refill(self, source: str, version: Version, gap: Gap, settings: Settings) -> Version:
+        """Write something else into a gap."""
+        read = self._read(source)
+        readers = self._memory.readers(source)
+        middle = self._searcher(read, readers, settings).refill(0, gap.left, gap.right, gap.old)
+        tokens = self._tokens(read, [(*gap.left, *middle, *gap.right)], readers)[0]
+        return planning.filled(version, gap, middle, tokens)
+
+    def words(self, source: str, left: Phrase, right: Phrase, typed: str) -> list[Candidate]:
+        """Words for the place between two parts, best first."""
+        return words_between(
+            self._translator.directions,
+            self._read(source).sources,
+            0,
+            left,
+            right,
+            typed=typed,
+            readers=self._memory.readers(source),
+        )
+
+    def forget(self) -> None:
+        """The weights have changed: nothing that was computed with the old ones holds."""
+        self._encoded.clear()
+
+    def warm(self) -> None:
+        """Have the network lay out new weights for decoding now, not with the next click."""
+        with torch.inference_mode():
+            self._translator.best(self._translator.read([[SPECIALS]]), 1)
+
+    def _read(self, source: str) -> Read:
+        if source not in self._encoded:
+            ids = tuple(self._translator.encode_source(source))
+            self._encoded[source] = Read(source, ids, self._translator.read([ids]))
+            while len(self._encoded) > SOURCES_KEPT:
+                self._encoded.popitem(last=False)
+        self._encoded.move_to_end(source)
+        return self._encoded[source]
+
+    def _searcher(self, read: Read, readers: Readers | None, settings: Settings) -> Searcher:
+        return Searcher(self._translator.directions, read.sources, settings, readers, self._check)
+
+    def _tokens(
+        self, read: Read, sentences: Sequence[Phrase], readers: Readers | None
+    ) -> list[tuple[Token, ...]]:
+        """Sentences of one source as tokens; equal ones are read once."""
+        unique = list(dict.fromkeys(sentences))
+        n = len(unique)
+        found = self._translator.tokens(
+            read.sources,
+            [0] * n,
+            [read.text] * n,
+            [read.ids] * n,
+            unique,
+            readers.forward if readers else None,
+        )
+        by_pieces = dict(zip(unique, found, strict=True))
+        return [by_pieces[pieces] for pieces in sentences]

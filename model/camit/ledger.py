@@ -1,0 +1,362 @@
+"""What has happened in a session, as data: each change is a record, and all of them in order give the state.
+
+A session changes its state in no other way, and its journal stores nothing else. So what `Session.restore`
+brings back is, by construction, what was there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import msgspec
+
+from camit.errors import SessionError
+from camit.events import Event
+from camit.learning import Lesson
+from camit.plan import Fixed, Stage, Version
+from camit.search.grid import Phrase
+from camit.search.revise import Settings
+from camit.text import SPECIALS, Vocabulary
+from camit.tokens import Token
+
+UNDO = 200  # operations of one draft that can be undone
+UNDO_CONFIRM = 4  # confirmations that can be undone: each holds on to the weights before it
+
+
+# Records
+
+
+class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A snapshot that lies beside the journal."""
+
+    name: str
+    digest: str  # sha256
+
+    @classmethod
+    def of(cls, name: str, data: bytes) -> File:
+        return cls(name, hashlib.sha256(data).hexdigest())
+
+
+class Record(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="is", tag=str.lower
+):
+    """A change of the state."""
+
+
+class StoredVersion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A version without what its neighbours know. `extra`: the written form of ids outside the vocabulary."""
+
+    pieces: Phrase
+    tokens: tuple[Token, ...]
+    fixed: tuple[Fixed, ...]
+    starts: bool
+    ends: bool
+    revisions: int
+    stages: tuple[Stage, ...]
+    extra: dict[int, str] = {}
+
+    @classmethod
+    def of(cls, version: Version, vocabulary: Vocabulary) -> StoredVersion:
+        fields = {name: getattr(version, name) for name in cls.__struct_fields__ if name != "extra"}
+        extra = {i: vocabulary.piece(i) for i in version.pieces if i >= len(vocabulary)}
+        return cls(**fields, extra=extra)
+
+    def version(self, before: Version | None, vocabulary: Vocabulary) -> Version:
+        """The version itself, checked; `before` is the one it was made from."""
+        known = {i: vocabulary.extra(piece) for i, piece in self.extra.items()}
+        pieces = tuple(known.get(i, i) for i in self.pieces)
+        size = len(vocabulary)
+        if any(not SPECIALS <= i < size and i not in known.values() for i in pieces):
+            raise SessionError("it has pieces this model does not know")
+        if [word.text for word in vocabulary.words(pieces)] != [token.text for token in self.tokens]:
+            raise SessionError("its pieces and its words do not say the same")
+        reached = 0
+        for f in self.fixed:
+            if not reached <= f.start < f.stop <= len(self.tokens) or len(f.mine) != f.stop - f.start:
+                raise SessionError("its fixed words lie outside the sentence")
+            reached = f.stop
+        searched = before is not None and self.revisions > before.revisions
+        return Version(
+            pieces=pieces,
+            tokens=self.tokens,
+            fixed=self.fixed,
+            starts=self.starts,
+            ends=self.ends,
+            revisions=self.revisions,
+            stages=self.stages,
+            before=() if before is None else before.tokens if searched else before.before,
+        )
+
+
+class Opened(Record, frozen=True):
+    """A sentence was translated; a draft that is there already starts over."""
+
+    draft: int
+    source: str
+    version: StoredVersion
+    event: Event
+
+
+class Revised(Record, frozen=True):
+    """A draft has a new version."""
+
+    draft: int
+    version: StoredVersion
+    event: Event
+
+
+class Moved(Record, frozen=True):
+    """Undo or redo: a draft shows another of its versions."""
+
+    draft: int
+    by: Literal[-1, 1]
+    event: Event
+
+
+class Confirmed(Record, frozen=True):
+    """A sentence is accepted and its fixes are remembered; its lesson follows."""
+
+    draft: int
+    memory: File | None
+    remembered: tuple[int, ...]  # ids of all entries now
+    event: Event
+
+
+class Learned(Record, frozen=True):
+    """The lesson of the last confirmation is over; without `learned` the weights are the checkpoint's."""
+
+    lesson: Lesson
+    replayed: int
+    memory: File | None
+    learned: File | None
+
+
+class Unconfirmed(Record, frozen=True):
+    """The last confirmation is taken back."""
+
+    memory: File | None
+    event: Event
+
+
+class Remembered(Record, frozen=True):
+    """The memory was changed by hand."""
+
+    memory: File | None
+
+
+class Configured(Record, frozen=True):
+    settings: Settings
+    memory: bool
+    learning: bool
+
+
+class Noted(Record, frozen=True):
+    """Something that changes nothing but the statistics."""
+
+    event: Event
+
+
+class Mind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is remembered and learned, by its snapshots; None where there are none."""
+
+    memory: File | None = None
+    learned: File | None = None
+    lessons: int = 0
+    replayed: int = 0
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        return tuple(file for file in (self.memory, self.learned) if file is not None)
+
+
+class Undo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What taking a confirmation back needs."""
+
+    draft: int
+    before: Mind
+    remembered: tuple[int, ...]  # ids of all entries right after it
+    by_hand: bool = False  # the memory was changed by hand since
+
+
+class Saved(Record, frozen=True):
+    """The state of a session without its drafts and events, which follow; every journal begins with one."""
+
+    lessons: tuple[Lesson, ...]
+    settings: Settings
+    memory: bool
+    learning: bool
+    mind: Mind
+    undo: tuple[Undo, ...]
+
+
+class Drafted(Record, frozen=True):
+    """A draft with all its versions."""
+
+    source: str
+    versions: tuple[StoredVersion, ...]
+    at: int
+    confirmed: bool
+
+
+AnyRecord = (
+    Opened
+    | Revised
+    | Moved
+    | Confirmed
+    | Learned
+    | Unconfirmed
+    | Remembered
+    | Configured
+    | Noted
+    | Saved
+    | Drafted
+)
+
+
+# The state they make
+
+
+@dataclass(frozen=True)
+class History:
+    """The versions of a draft, and which of them is shown."""
+
+    versions: tuple[Version, ...]
+    at: int = 0
+
+    @property
+    def shown(self) -> Version:
+        return self.versions[self.at]
+
+    def grown(self, version: Version) -> History:
+        versions = (*self.versions[: self.at + 1], version)[-UNDO - 1 :]
+        return History(versions, len(versions) - 1)
+
+    def moved(self, by: int) -> History:
+        if not 0 <= self.at + by < len(self.versions):
+            raise SessionError("it goes to a version that is not there")
+        return History(self.versions, self.at + by)
+
+    def forgotten(self) -> History:
+        """Only what is shown, without how it came about."""
+        return History((replace(self.shown, stages=(), before=()),))
+
+
+@dataclass(frozen=True)
+class Page:
+    """A draft in the ledger."""
+
+    source: str
+    history: History
+    confirmed: bool = False
+
+
+@dataclass
+class Ledger:
+    """The state of a session, apart from the network and the memory themselves."""
+
+    vocabulary: Vocabulary
+    settings: Settings
+    memory: bool = True  # switched on?
+    learning: bool = True
+    pages: list[Page] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    lessons: list[Lesson] = field(default_factory=list)
+    mind: Mind = field(default_factory=Mind)
+    undo: tuple[Undo, ...] = ()
+
+    def apply(self, record: AnyRecord) -> None:
+        """Make the change a record stands for; `SessionError` if it does not fit the state."""
+        match record:
+            case Opened(draft=draft, source=source, version=stored):
+                if not 0 <= draft <= len(self.pages):
+                    raise SessionError(f"it opens draft {draft}, but there are {len(self.pages)}")
+                self.pages[draft:] = [
+                    Page(source, History((stored.version(None, self.vocabulary),))),
+                    *self.pages[draft + 1 :],
+                ]
+            case Revised(draft=draft, version=stored):
+                history = self._page(draft).history
+                version = stored.version(history.shown, self.vocabulary)
+                self._turn(draft, history=history.grown(version))
+            case Moved(draft=draft, by=by):
+                self._turn(draft, history=self._page(draft).history.moved(by))
+            case Confirmed(draft=draft, memory=memory, remembered=remembered):
+                self._page(draft)
+                self._turn(draft, confirmed=True)
+                self.undo = (*self.undo, Undo(draft=draft, before=self.mind, remembered=remembered))
+                self.mind = msgspec.structs.replace(self.mind, memory=memory)
+                while len(self.undo) > UNDO_CONFIRM:
+                    settled, *rest = self.undo
+                    self._turn(settled.draft, history=self.pages[settled.draft].history.forgotten())
+                    self.undo = tuple(rest)
+            case Learned(lesson=lesson, replayed=replayed, memory=memory, learned=learned):
+                self.lessons.append(lesson)
+                self.mind = Mind(memory=memory, learned=learned, lessons=len(self.lessons), replayed=replayed)
+            case Unconfirmed(memory=memory):
+                if not self.undo:
+                    raise SessionError("it takes back a confirmation that is not there")
+                *rest, last = self.undo
+                self.undo = tuple(rest)
+                self.mind = msgspec.structs.replace(last.before, memory=memory)
+                del self.lessons[self.mind.lessons :]
+                self._turn(last.draft, confirmed=False)
+            case Remembered(memory=memory):
+                self.mind = msgspec.structs.replace(self.mind, memory=memory)
+                self.undo = tuple(msgspec.structs.replace(undo, by_hand=True) for undo in self.undo)
+            case Configured(settings=settings, memory=on, learning=learns):
+                self.settings, self.memory, self.learning = settings, on, learns
+            case Noted():
+                pass
+            case Saved():
+                self.lessons, self.mind, self.undo = list(record.lessons), record.mind, record.undo
+                self.settings, self.memory, self.learning = record.settings, record.memory, record.learning
+            case Drafted(source=source, versions=stored_versions, at=at, confirmed=confirmed):
+                versions: list[Version] = []
+                for stored in stored_versions:
+                    versions.append(stored.version(versions[-1] if versions else None, self.vocabulary))
+                if not 0 <= at < len(versions):
+                    raise SessionError("it shows a version that is not there")
+                self.pages.append(Page(source, History(tuple(versions), at), confirmed))
+        event = getattr(record, "event", None)
+        if event is not None:
+            self.events.append(event)
+
+    def saved(self, mind: Mind, undo: tuple[Undo, ...]) -> Iterator[AnyRecord]:
+        """Records that make this state; `mind` and `undo` name snapshots as they are called where it goes."""
+        yield Saved(
+            lessons=tuple(self.lessons),
+            settings=self.settings,
+            memory=self.memory,
+            learning=self.learning,
+            mind=mind,
+            undo=undo,
+        )
+        for page in self.pages:
+            versions = tuple(StoredVersion.of(v, self.vocabulary) for v in page.history.versions)
+            yield Drafted(source=page.source, versions=versions, at=page.history.at, confirmed=page.confirmed)
+        for event in self.events:
+            yield Noted(event=event)
+
+    def complete(self) -> None:
+        """All records are applied; a confirmation whose draft went with a damaged tail cannot be undone."""
+        self.undo = tuple(undo for undo in self.undo if undo.draft < len(self.pages))
+
+    @property
+    def files(self) -> Iterator[File]:
+        """All snapshots that are still needed."""
+        for mind in (self.mind, *(undo.before for undo in self.undo)):
+            yield from mind.files
+
+    def _page(self, draft: int) -> Page:
+        """A page that can still be changed."""
+        if not 0 <= draft < len(self.pages):
+            raise SessionError(f"it is about draft {draft}, but there are {len(self.pages)}")
+        if self.pages[draft].confirmed:
+            raise SessionError(f"it changes draft {draft}, which is confirmed")
+        return self.pages[draft]
+
+    def _turn(self, draft: int, **changes: Any) -> None:
+        self.pages[draft] = replace(self.pages[draft], **changes)
