@@ -20,7 +20,7 @@ from torch import Tensor
 
 from camit.checkpoint import write_atomically
 from camit.errors import InputError, SessionError
-from camit.gate import Gates, Keys, MemoryReader
+from camit.gate import Gates, Keys, Match, MemoryReader
 from camit.networks import Features, State
 from camit.search.direction import Direction
 from camit.search.grid import Phrase
@@ -29,6 +29,7 @@ from camit.text import PAD, SPECIALS, normalise, screen_words
 from camit.translator import Translator
 
 Preset = Literal["default", "paper"]
+Anchor = tuple[str, float]
 REKEY_STEP = 16  # sentences read at once
 
 
@@ -45,7 +46,7 @@ class MemorySettings:
 
 PRESETS: dict[str, MemorySettings] = {
     "default": MemorySettings(),
-    "paper": MemorySettings(active_from=20, cut=0.0, paper=True),
+    "paper": MemorySettings(active_from=20, cut=0.001, paper=True),
 }
 
 
@@ -61,7 +62,7 @@ class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     stop: int
     pieces: Phrase
     target_pieces: Phrase
-    anchor: tuple[str, ...]  # the source words it stands for
+    anchor: tuple[Anchor, ...]  # the source words it stands for, and how surely
     pinned: bool = False
     copies: int = 0
     created: float = 0.0
@@ -207,6 +208,7 @@ class RevisionMemory:
         pieces = tuple(self._translator.target_vocabulary.encode(text))
         read = _read(self._translator, [(ids, pieces)])
         words = tuple(w for w, _ in screen_words(source, self._translator.source_language) if _says(w))
+        # A term stands for itself as a whole; of a sentence, any word.
         anchor = ("".join(source.split()),) if len(words) <= self.settings.anchors else words
         entry = MemoryEntry(
             id=self._next_id,
@@ -218,7 +220,7 @@ class RevisionMemory:
             stop=len(pieces),
             pieces=pieces,
             target_pieces=pieces,
-            anchor=anchor,
+            anchor=tuple((word, 1.0) for word in anchor),
             created=time.time(),
         )
         self._next_id += 1
@@ -262,7 +264,7 @@ class RevisionMemory:
     def export_tsv(self, path: str | Path) -> None:
         """Write all entries as `source<TAB>translation`, a file `import_tsv` reads again."""
         lines = dict.fromkeys(
-            f"{e.source if e.sentence is None else ' '.join(e.anchor) or e.source}\t{e.text}\n"
+            f"{e.source if e.sentence is None else ''.join(word for word, _ in e.anchor) or e.source}\t{e.text}\n"
             for e in self._entries
         )
         write_atomically(Path(path), "".join(lines).encode())
@@ -273,22 +275,22 @@ class RevisionMemory:
         """What a search of this source reads; None when the memory has nothing to say about it."""
         if not self.enabled or not self._entries or len(self._entries) < self.settings.active_from:
             return None
-        chosen, match = list(range(len(self._entries))), None
-        if source is not None and not self.settings.paper:
-            chosen, match = self._matching(source)
+        chosen: Sequence[int] = range(len(self._entries))
+        match: Match | None = None
+        paper = self.settings.paper
+        if source is not None and not paper:
+            chosen, match = self._match(source)
             if not chosen:
                 return None
         forward, backward = (
             MemoryReader(
                 direction,
-                self._gates.of(direction),
+                self._gates.paper(direction) if paper else self._gates.of(direction),
                 self._keys[direction.backward].select(chosen),
                 [self._entries[i].pieces for i in chosen],
                 [self._entries[i].id for i in chosen],
                 match=match,
                 cut=self.settings.cut,
-                paper=self.settings.paper,
-                times=None if source is None else [self._times(i, source) for i in chosen],
             )
             for direction in (self._translator.directions.forward, self._translator.directions.backward)
         )
@@ -307,15 +309,12 @@ class RevisionMemory:
             sources = self._translator.read([self._translator.encode_source(draft.source)])
             direction = self._translator.directions.forward
             features = _follow(direction, sources.forward, [draft.pieces])
-            theta, r = reader.weigh(features)
-        starts = [word.start for word in words]
-        column = {entry: n for n, entry in enumerate(reader.ids)}
-        rows = r[0, starts].tolist()
-        return MemoryWeights(
-            tuple(theta[0, starts].tolist()),
-            tuple(tuple(row[column[e]] if e in column else 0.0 for e in entries) for row in rows),
-            entries,
-        )
+            shares = reader.shares(features)[0, [word.start for word in words]]  # [words, entries read]
+            theta = shares.sum(dim=1)
+            r = torch.zeros(len(words), len(entries))
+            at = {entry: n for n, entry in enumerate(entries)}
+            r[:, [at[entry] for entry in reader.ids]] = shares / theta.unsqueeze(1)
+        return MemoryWeights(tuple(theta.tolist()), tuple(map(tuple, r.tolist())), entries)
 
     def rekey(self) -> None:
         """Keys of all entries anew, in both directions: after a lesson the old ones are stale."""
@@ -417,41 +416,18 @@ class RevisionMemory:
 
     def _anchor(
         self, source: str, ids: Sequence[int], read: dict[bool, Features], length: int, start: int, stop: int
-    ) -> tuple[str, ...]:
-        """The source words that attention rests on, in both directions, while the phrase is written."""
+    ) -> tuple[Anchor, ...]:
+        """The source words attention rests on while the phrase is written, where both decoders agree."""
         forward = read[False].attention[0, start:stop].mean(0)
         backward = read[True].attention[0, length - stop : length - start].mean(0)
+        spread = self._translator.alignment(source, ids)
+        weights = torch.sqrt((forward @ spread) * (backward @ spread)).tolist()
         words = screen_words(source, self._translator.source_language)
-        weight = ((forward + backward) @ self._translator.alignment(source, ids)).tolist()
-        ranked = sorted((-w, word) for w, (word, _) in zip(weight, words, strict=True) if _says(word))
-        near = [word for w, word in ranked[: self.settings.anchors] if w <= 0.5 * ranked[0][0]]
-        return tuple(dict.fromkeys(near))
+        return choose_anchors([word for word, _ in words], weights, self.settings.anchors)
 
-    def _times(self, entry: int, source: str) -> int:
-        """How often the source says what an entry stands for."""
-        text = "".join(source.split())
-        return max(1, *(text.count(word) for word in self._entries[entry].anchor))
-
-    def _matching(self, source: str) -> tuple[list[int], Tensor]:
-        """Entries whose source words stand in this source, and which of its pieces those are. [source, entries]"""
-        text = "".join(source.split())
-        ids = self._translator.encode_source(source)
-        owners: list[int] = []  # the piece each character belongs to
-        for row, index in enumerate(ids):
-            owners.extend([row] * self._translator.source_vocabulary.characters(index))
-        chosen: list[int] = []
-        columns: list[Tensor] = []
-        for n, entry in enumerate(self._entries):
-            column = torch.zeros(len(ids))
-            for word in entry.anchor:
-                at = text.find(word)
-                while at >= 0:
-                    column[owners[at : at + len(word)]] = 1.0
-                    at = text.find(word, at + 1)
-            if column.any():
-                chosen.append(n)
-                columns.append(column)
-        return chosen, torch.stack(columns, dim=1) if columns else torch.zeros(len(ids), 0)
+    def _match(self, source: str) -> tuple[list[int], Match]:
+        """The entries whose source words stand in this source, and where."""
+        return match_anchors(self._translator, source, [e.anchor for e in self._entries])
 
 
 def _gates(translator: Translator) -> Gates:
@@ -492,6 +468,54 @@ def _pick(read: dict[bool, Features], wanted: Sequence[tuple[int, MemoryEntry]])
     }
     # Clones: plain tensors, free of the batch they come from and of inference mode.
     return {b: Keys(f.s[rows, at[b]].clone(), f.c[rows, at[b]].clone()) for b, f in read.items()}
+
+
+def choose_anchors(words: Sequence[str], weights: Sequence[float], most: int) -> tuple[Anchor, ...]:
+    """The few words with the most weight; a word far behind the first is left out."""
+    ranked = sorted(((w, word) for w, word in zip(weights, words, strict=True) if _says(word)), reverse=True)
+    best: dict[str, float] = {}
+    for weight, word in ranked[:most]:
+        if weight > 0.0 and weight >= 0.5 * ranked[0][0]:
+            best.setdefault(word, round(weight, 4))
+    return tuple(best.items())
+
+
+def match_anchors(
+    translator: Translator, source: str, anchors: Sequence[tuple[Anchor, ...]]
+) -> tuple[list[int], Match]:
+    """Which of the entries with these anchors have one of their source words in this source, and where."""
+    text = "".join(source.split())
+    vocabulary = translator.source_vocabulary
+    owners: list[int] = []  # the piece each character belongs to
+    ids = translator.encode_source(source)
+    for row, index in enumerate(ids):
+        owners.extend([row] * vocabulary.characters(index))
+    chosen: list[int] = []
+    columns, found, rarity, times = [], [], [], []
+    places: dict[str, tuple[list[int], int, float]] = {}
+    for n, anchor in enumerate(anchors):
+        rows: list[int] = []
+        share, count, rare = 0.0, 0, 0.0
+        for word, weight in anchor:
+            if word not in text:
+                continue
+            if word not in places:
+                starts = [at for at in range(len(text)) if text.startswith(word, at)]
+                cover = [owner for at in starts for owner in owners[at : at + len(word)]]
+                places[word] = cover, len(starts), vocabulary.rarity(vocabulary.encode(word))
+            cover, often, rareness = places[word]
+            rows += cover
+            share, count, rare = share + weight, max(count, often), max(rare, rareness)
+        if rows:
+            column = torch.zeros(len(ids))
+            column[rows] = 1.0
+            chosen.append(n)
+            columns.append(column)
+            found.append(share / sum(weight for _, weight in anchor))
+            rarity.append(rare)
+            times.append(count)
+    pieces = torch.stack(columns, dim=1) if columns else torch.zeros(len(ids), 0)
+    return chosen, Match(pieces, torch.tensor(found), torch.tensor(rarity), tuple(times))
 
 
 def _says(word: str) -> bool:
