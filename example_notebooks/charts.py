@@ -16,6 +16,7 @@ _ORIGINS = {
     "kept": (_INK, "400"),
     "draft": (_INK, "400"),
 }
+_COPIED = ("#6f42c1", "700")
 _FONT = "Helvetica, Arial, 'Noto Sans', 'Noto Sans CJK SC', sans-serif"
 
 
@@ -39,12 +40,18 @@ class Chart:
 
 
 def lines(
-    series: Mapping[str, Sequence[tuple[float, float]]], *, title: str, x: str, y: str, width: int = 640
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    *,
+    title: str,
+    x: str,
+    y: str,
+    from_zero: bool = False,
+    width: int = 640,
 ) -> Chart:
     """One line per name through its points (x, y), labelled at its end."""
     points = [point for line in series.values() for point in line]
     x_low, x_high = min(p[0] for p in points), max(p[0] for p in points)
-    ticks = _ticks(min(p[1] for p in points), max(p[1] for p in points))
+    ticks = _ticks(0.0 if from_zero else min(p[1] for p in points), max(p[1] for p in points))
     label_room = 14 + 6.6 * max(_length(name) for name in series)
     left, right, top, bottom = 56.0, width - label_room, 46.0, 270.0
 
@@ -103,9 +110,9 @@ def bars(
 
 
 def sentences(rows: Sequence[tuple[str, Sequence[Any]]], *, title: str, width: int = 760) -> Chart:
-    """A sentence per (label, tokens): orange a person wrote, blue the model changed, black was kept."""
+    """A sentence per (label, tokens): orange a person wrote, blue the model changed, purple is copied."""
     left = 30 + 6.6 * max(_length(label) for label, _ in rows)
-    letters = (width - left - 20) / 7.3
+    letters = (width - left - 20) / 7.0
     parts = [_text(16, 24, title, weight="600")]
     y = 36.0
     for label, tokens in rows:
@@ -114,11 +121,11 @@ def sentences(rows: Sequence[tuple[str, Sequence[Any]]], *, title: str, width: i
         used, line = 0.0, ""
         for token in tokens:
             word = (" " if token.space_before and line else "") + token.text
-            if used and used + _length(word) > letters:
+            if token.space_before and used and used + _length(word) > letters:
                 parts.append(_flow(left, y, line))
                 y, used, line = y + 19, 0.0, ""
                 word = token.text
-            colour, weight = _ORIGINS[token.origin]
+            colour, weight = _COPIED if token.copied_from is not None else _ORIGINS[token.origin]
             under = ' text-decoration="underline"' if token.origin == "changed" else ""
             space = " " if word.startswith(" ") else ""
             line += (
