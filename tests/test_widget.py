@@ -284,7 +284,7 @@ def test_a_running_change_can_be_stopped(make: Make) -> None:
 
 def test_an_exception_in_the_engine_becomes_an_answer(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     widget = opened(make())
-    monkeypatch.setattr(widget.session, "_search", lambda *_: 1 / 0)
+    monkeypatch.setattr(widget.session.engine, "revise", lambda *_: 1 / 0)
     before = texts(widget)
     answer = change(widget, type="replace", start=0, stop=1, text="They")
     assert answer["type"] == "failed"
