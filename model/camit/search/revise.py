@@ -24,6 +24,9 @@ from camit.search.scoring import Directions, Sources, score
 
 Protocol = Literal["replace-only", "unidirectional", "unidirectional-grid", "bidirectional"]
 Span = tuple[int, int]
+# Between the sum (0), which prefers short sentences, and the mean per piece (1), which prefers long ones. Measured on dialogue
+# with stability 0.7: 0.4 to 0.8 differ by 0.2 BLEU, 1 loses 0.5.
+LENGTH = 0.5
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Settings:
 
     protocol: Protocol = "bidirectional"
     beam: int = 4
-    stability: float = 0.1
+    stability: float = 0.7
     rights: int = 2
     lefts: int = 2
 
@@ -285,7 +288,7 @@ class Searcher:
         return revisions
 
     def _score(self, rows: Sequence[int], sentences: Sequence[Phrase]) -> list[float]:
-        """Log-probability per piece of whole sentences, mean of both decoders."""
+        """How well whole sentences fit: log-probability, mean of both decoders, by length to the power `LENGTH`."""
         self.check()
         total = torch.zeros(len(sentences))
         for direction in (self.directions.forward, self.directions.backward):
@@ -298,7 +301,8 @@ class Searcher:
                 ).logp
             total += logp.sum(1).cpu()
         return [
-            value / (2 * (len(pieces) + 1)) for value, pieces in zip(total.tolist(), sentences, strict=True)
+            value / (2 * (len(pieces) + 1) ** LENGTH)
+            for value, pieces in zip(total.tolist(), sentences, strict=True)
         ]
 
     def _change(self, request: Request, candidate: _Candidate) -> float:

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
-from camit.search.revise import Readers, Request, Searcher, Settings
+from camit.plan import Plan, Version
+from camit.search.revise import Readers, Revision, Searcher, Settings
 from camit.simulate.corpus import Line
-from camit.simulate.edits import Edit, Screen, after, request
 from camit.simulate.protocols import Protocol
-from camit.simulate.users import Judge, Proposer, Reference, candidates, leftmost
+from camit.simulate.screen import Edit, after, opened, planned, text, words
+from camit.simulate.users import Judge, Proposer, Reference, Situation, candidates, leftmost
 from camit.translator import Translator
 
 BATCH = 96  # requests decoded together
@@ -26,11 +27,11 @@ class Turn:
     """One revision: what was typed where, and what it did."""
 
     edit: Edit
-    proposals: int  # how many candidates were decoded
-    before: Screen
-    after: Screen
+    proposals: int  # how many edits were decoded to choose this one
+    before: Version
+    after: Version
     gain: float  # sentence BLEU
-    seconds: float | None  # of this revision decoded alone, where it was measured
+    seconds: float | None  # of this revision decoded alone, where that was measured
 
 
 @dataclass
@@ -39,105 +40,125 @@ class Round:
 
     line: Line
     references: tuple[Reference, ...]
-    draft: Screen
+    draft: Version
     turns: list[Turn] = field(default_factory=list)
-    done: bool = False
+    passed: bool = False
 
     @property
-    def screen(self) -> Screen:
-        return self.turns[-1].after if self.turns else self.draft
+    def screen(self) -> Version:
+        return self.after(len(self.turns))
 
-    def at(self, k: int) -> Screen:
+    def after(self, k: int) -> Version:
         """The screen after k turns, or after the last one made."""
         k = min(k, len(self.turns))
         return self.turns[k - 1].after if k else self.draft
 
 
 @dataclass(frozen=True)
-class Play:
-    """The rules: who plays, by which protocol, for how long."""
+class Rules:
+    """Who plays, by which protocol, for how long.
+
+    `may_pass`: the user may leave a sentence alone when no proposal improves it. By default the user has to revise as long
+    as a word is wrong, so a protocol that makes things worse cannot hide it.
+    """
 
     user: Proposer
     protocol: Protocol
     settings: Settings
     judge: Judge
     revisions: int
-    may_pass: bool = False  # is "no change" a candidate?
+    may_pass: bool = False
     seed: int = 1
     timed: int = 4  # revisions timed alone, per batch of sentences
 
-    def rounds(self, translator: Translator, lines: Sequence[Line], readers: Readers | None) -> list[Round]:
-        """Play the lines side by side."""
+    def play(
+        self, translator: Translator, lines: Sequence[Line], readers: Readers | None = None
+    ) -> list[Round]:
+        """Play these lines side by side."""
         vocabulary = translator.target_vocabulary
         sources = translator.read([translator.encode_source(line.source) for line in lines])
         reader = readers.forward if readers is not None else None
         rounds = [
             Round(
                 line,
-                tuple(Reference.of(text, vocabulary) for text in line.references),
-                Screen.of(pieces, vocabulary),
+                tuple(Reference.of(reference, vocabulary) for reference in line.references),
+                opened(pieces, vocabulary),
             )
             for line, (pieces, _) in zip(
                 lines, translator.best(sources, self.settings.beam, reader), strict=True
             )
         ]
-        searcher = Searcher(
-            translator.directions, sources, replace(self.settings, protocol=self.protocol.search), readers
-        )
+        settings = replace(self.settings, protocol=self.protocol.search)
+        searcher = Searcher(translator.directions, sources, settings, readers)
         timed = self.timed
         for k in range(self.revisions):
-            proposals = [self._proposals(n, played, k) for n, played in enumerate(rounds)]
-            requests = [
-                request(n, rounds[n].screen, edit) for n, edits in enumerate(proposals) for edit in edits
+            plans = [
+                (played, edit, planned(played.screen, edit, vocabulary, n))
+                for n, played in enumerate(rounds)
+                for edit in self._proposals(played, k)
             ]
-            screens = _decode(searcher, requests, translator)
-            at = 0
-            for n, edits in enumerate(proposals):
-                outcomes = screens[at : at + len(edits)]
-                asked = requests[at : at + len(edits)]
-                at += len(edits)
-                if not edits:
-                    continue
-                played = rounds[n]
-                now = self.judge.score(vocabulary.decode(played.screen.pieces), played.references)
-                scores = [
-                    self.judge.score(vocabulary.decode(outcome.pieces), played.references)
-                    for outcome in outcomes
-                ]
-                best = max(range(len(edits)), key=lambda i: (scores[i], -i))
-                if self.may_pass and scores[best] <= now:
-                    played.done = True
-                    continue
-                seconds = None
+            for played, turn, plan in self._best(searcher, plans):
                 if timed:
                     timed -= 1
                     start = perf_counter()
-                    searcher.revise([asked[best]])
-                    seconds = perf_counter() - start
-                played.turns.append(
-                    Turn(edits[best], len(edits), played.screen, outcomes[best], scores[best] - now, seconds)
-                )
+                    searcher.revise([plan.request])
+                    turn = replace(turn, seconds=perf_counter() - start)
+                if self.may_pass and turn.gain <= 0:
+                    played.passed = True
+                else:
+                    played.turns.append(turn)
         return rounds
 
-    def _proposals(self, n: int, played: Round, k: int) -> list[Edit]:
-        if played.done or self.judge.done(played.screen, played.references):
-            return []
-        edits = candidates(played.screen, played.references, self.judge)
+    def _proposals(self, played: Round, k: int) -> Sequence[Edit]:
+        screen, references, judge = played.screen, played.references, self.judge
+        if played.passed or judge.accepts(words(screen), references):
+            return ()
+        edits = candidates(screen, references, judge)
         if self.protocol.leftmost:
             edits = leftmost(edits)
         if not edits:
-            return []
+            return ()
+        # A generator for each turn of each line, so that nothing depends on how the corpus is split.
         chance = random.Random(f"{self.seed}/{played.line.number}/{k}")
-        return self.user(played.screen, played.references, self.judge, edits, chance)
+        return self.user(Situation(screen, references, judge, tuple(edits), chance))
+
+    def _best(
+        self, searcher: Searcher, plans: Sequence[tuple[Round, Edit, Plan]]
+    ) -> list[tuple[Round, Turn, Plan]]:
+        """For each sentence the proposal with the best result, the first of equals."""
+        vocabulary = searcher.directions.forward.vocabulary
+        best: dict[int, tuple[Round, Turn, Plan]] = {}
+        count: dict[int, int] = {}
+        for (played, edit, plan), revision in zip(
+            plans, _revisions(searcher, [plan for _, _, plan in plans]), strict=True
+        ):
+            screen = after(played.screen, plan, revision, vocabulary)
+            gain = self.judge.score(text(screen), played.references)
+            key = played.line.number
+            count[key] = count.get(key, 0) + 1
+            if key not in best or gain > best[key][1].gain:
+                best[key] = played, Turn(edit, 0, played.screen, screen, gain, None), plan
+        return [
+            (
+                played,
+                replace(
+                    turn,
+                    proposals=count[key],
+                    gain=turn.gain - self.judge.score(text(turn.before), played.references),
+                ),
+                plan,
+            )
+            for key, (played, turn, plan) in best.items()
+        ]
 
 
-def _decode(searcher: Searcher, requests: Sequence[Request], translator: Translator) -> list[Screen]:
-    """The screens after each request, similar work together."""
-    screens: dict[int, Screen] = {}
-    # The search reads what the prefixes of a batch have in common in one pass, so similar prefixes go together.
-    order = sorted(range(len(requests)), key=lambda i: (len(requests[i].left.pieces), i))
+def _revisions(searcher: Searcher, plans: Sequence[Plan]) -> list[Revision]:
+    """The answers to all plans, similar work together."""
+    found: dict[int, Revision] = {}
+    # A batch reads what its prefixes have in common in one pass, so similar prefixes go together.
+    order = sorted(range(len(plans)), key=lambda i: (len(plans[i].request.left.pieces), i))
     for first in range(0, len(order), BATCH):
         chosen = order[first : first + BATCH]
-        for i, revision in zip(chosen, searcher.revise([requests[i] for i in chosen]), strict=True):
-            screens[i] = after(revision, requests[i], translator.target_vocabulary)
-    return [screens[i] for i in range(len(requests))]
+        for i, revision in zip(chosen, searcher.revise([plans[i].request for i in chosen]), strict=True):
+            found[i] = revision
+    return [found[i] for i in range(len(plans))]

@@ -18,9 +18,9 @@ from typing import Literal, get_args
 from sacrebleu.metrics.bleu import BLEU
 
 from camit.errors import InputError
-from camit.search.grid import Phrase
-from camit.simulate.edits import Edit, Screen
-from camit.text import Vocabulary, Word, detokenise
+from camit.plan import Version
+from camit.simulate.screen import Edit, by_hand, words
+from camit.text import Vocabulary
 
 UserName = Literal["ideal", "ideal-fast", "left-to-right", "random"]
 FAST_PROPOSALS = 3  # how many candidates of the cheap ranking `ideal-fast` has decoded
@@ -31,13 +31,11 @@ class Reference:
     """A sentence the user would accept: its words as they would stand on the screen."""
 
     text: str
-    pieces: Phrase
-    words: tuple[Word, ...]
+    words: tuple[str, ...]
 
     @classmethod
     def of(cls, text: str, vocabulary: Vocabulary) -> Reference:
-        pieces = tuple(vocabulary.encode(text))
-        return cls(text, pieces, tuple(vocabulary.words(pieces)))
+        return cls(text, tuple(word.text for word in vocabulary.words(vocabulary.encode(text))))
 
 
 @dataclass(frozen=True)
@@ -46,16 +44,18 @@ class Judge:
 
     lowercase: bool = False
 
-    def key(self, word: str) -> str:
-        return word.lower() if self.lowercase else word
+    def keys(self, texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(word.lower() for word in texts) if self.lowercase else tuple(texts)
 
-    def keys(self, words: Sequence[Word]) -> tuple[str, ...]:
-        return tuple(self.key(word.text) for word in words)
-
-    def done(self, screen: Screen, references: Sequence[Reference]) -> bool:
-        """Does the screen say, word for word, what one of the references says?"""
-        mine = self.keys(screen.words)
+    def accepts(self, texts: Sequence[str], references: Sequence[Reference]) -> bool:
+        """Do these words say, one by one, what one of the references says?"""
+        mine = self.keys(texts)
         return any(mine == self.keys(reference.words) for reference in references)
+
+    def nearest(self, texts: Sequence[str], references: Sequence[Reference]) -> Reference:
+        """The reference with the fewest word edits, the first of several."""
+        mine = self.keys(texts)
+        return min(references, key=lambda reference: distance(mine, self.keys(reference.words)))
 
     def score(self, text: str, references: Sequence[Reference]) -> float:
         """Sentence BLEU."""
@@ -100,109 +100,111 @@ def distance(mine: Sequence[str], theirs: Sequence[str]) -> int:
 def _matches(mine: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
     """Pairs of equal words of a Levenshtein alignment; among the shortest, one with the most pairs."""
     n, m = len(mine), len(theirs)
-    # cost[i][j]: (edits, -matches) for mine[i:] and theirs[j:]
+    # cost[i][j]: edits and minus matches for mine[i:] and theirs[j:]
     cost = [[(m - j, 0) for j in range(m + 1)] for _ in range(n + 1)]
     for i in range(n - 1, -1, -1):
         cost[i][m] = (n - i, 0)
         for j in range(m - 1, -1, -1):
-            down, across, both = cost[i + 1][j], cost[i][j + 1], cost[i + 1][j + 1]
-            equal = mine[i] == theirs[j]
-            diagonal = (both[0], both[1] - 1) if equal else (both[0] + 1, both[1])
-            cost[i][j] = min(diagonal, (down[0] + 1, down[1]), (across[0] + 1, across[1]))
+            cost[i][j] = min(step for step, _ in _steps(cost, mine, theirs, i, j))
     pairs = []
     i = j = 0
     while i < n and j < m:
-        here = cost[i][j]
-        both = cost[i + 1][j + 1]
-        if mine[i] == theirs[j] and here == (both[0], both[1] - 1):
+        _, (down, across) = min(_steps(cost, mine, theirs, i, j), key=lambda step: step[0])
+        if down and across and mine[i] == theirs[j]:
             pairs.append((i, j))
-            i, j = i + 1, j + 1
-        elif mine[i] != theirs[j] and here == (both[0] + 1, both[1]):
-            i, j = i + 1, j + 1
-        elif here == (cost[i + 1][j][0] + 1, cost[i + 1][j][1]):
-            i += 1
-        else:
-            j += 1
+        i, j = i + down, j + across
     return pairs
 
 
-def candidates(screen: Screen, references: Sequence[Reference], judge: Judge) -> list[Edit]:
+def _steps(
+    cost: list[list[tuple[int, int]]], mine: Sequence[str], theirs: Sequence[str], i: int, j: int
+) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
+    """What each way on from (i, j) costs, and where it leads."""
+    both, down, across = cost[i + 1][j + 1], cost[i + 1][j], cost[i][j + 1]
+    equal = mine[i] == theirs[j]
+    return (
+        ((both[0] + (not equal), both[1] - equal), (1, 1)),
+        ((down[0] + 1, down[1]), (1, 0)),
+        ((across[0] + 1, across[1]), (0, 1)),
+    )
+
+
+def candidates(screen: Version, references: Sequence[Reference], judge: Judge) -> list[Edit]:
     """Every single edit that tells the system a reference word, from left to right, reference by reference.
 
     In a block with words on both sides each reference word may take the place of the screen word that faces it; where words
-    are missing each of them may be inserted; words too many are deleted together. Words the user fixed earlier stay.
+    are missing each of them may be inserted; words too many are deleted together. What the user fixed earlier stays.
     """
-    found: dict[tuple[int, int, Phrase], Edit] = {}
+    found: dict[Edit, None] = {}
+    mine = judge.keys(words(screen))
     for reference in references:
-        for block in blocks(judge.keys(screen.words), judge.keys(reference.words)):
-            for edit in _in_block(screen, reference, block):
-                if not any(map(screen.is_fixed, range(edit.start, edit.stop))):
-                    found.setdefault((edit.start, edit.stop, edit.pieces), edit)
-    return list(found.values())
+        for block in blocks(mine, judge.keys(reference.words)):
+            for edit in _in_block(reference, block):
+                if not any(token.locked for token in screen.tokens[edit.start : edit.stop]):
+                    found.setdefault(edit)
+    return list(found)
 
 
-def _in_block(screen: Screen, reference: Reference, block: Block) -> list[Edit]:
+def _in_block(reference: Reference, block: Block) -> list[Edit]:
     width, missing = block.stop - block.start, block.last - block.first
     if not missing:
         return [Edit(block.start, block.stop)]
     edits = []
-    for j in range(block.first, block.last):
-        word = reference.words[j]
-        start = block.start + ((j - block.first) * width) // missing if width else block.start
-        pieces = reference.pieces[word.start : word.stop]
-        edits.append(Edit(start, start + 1 if width else start, pieces, word.text, word.space_before))
+    for n, word in enumerate(reference.words[block.first : block.last]):
+        start = block.start + n * width // missing
+        edits.append(Edit(start, start + 1 if width else start, word))
     return edits
 
 
 def leftmost(edits: Sequence[Edit]) -> list[Edit]:
-    """Only what fixes the first mistake, and with its first word: what a left-to-right user may do."""
+    """Only what fixes the first mistake, and with its first word: all a user may do where the left never changes.
+
+    Several references may each have a first word for the place.
+    """
     at = min((edit.start for edit in edits), default=0)
-    result: list[Edit] = []
+    firsts: dict[Edit, None] = {}
     for edit in edits:
-        if edit.start == at and not any(edit.stop == other.stop for other in result):
-            result.append(edit)
-    return result
+        if edit.start == at:
+            firsts.setdefault(edit)
+    return list(firsts)
 
 
-def applied(screen: Screen, edit: Edit) -> str:
-    """The screen's text with an edit made by hand and nothing regenerated."""
-    words = [(word.text, word.space_before) for word in screen.words]
-    typed = [(edit.text, edit.space_before)] if edit.text else []
-    return detokenise([*words[: edit.start], *typed, *words[edit.stop :]])
+@dataclass(frozen=True)
+class Situation:
+    """What a user sees and knows when it is their turn."""
+
+    screen: Version
+    references: tuple[Reference, ...]
+    judge: Judge
+    edits: tuple[Edit, ...]  # what the protocol lets them do
+    chance: random.Random
 
 
-Proposer = Callable[[Screen, Sequence[Reference], Judge, Sequence[Edit], random.Random], list[Edit]]
+Proposer = Callable[[Situation], Sequence[Edit]]
 
 
-def _ideal(
-    screen: Screen, references: Sequence[Reference], judge: Judge, edits: Sequence[Edit], chance: random.Random
-) -> list[Edit]:
-    return list(edits)
+def _ideal(now: Situation) -> Sequence[Edit]:
+    return now.edits
 
 
-def _ideal_fast(
-    screen: Screen, references: Sequence[Reference], judge: Judge, edits: Sequence[Edit], chance: random.Random
-) -> list[Edit]:
+def _ideal_fast(now: Situation) -> Sequence[Edit]:
     """By the BLEU of the edit made by hand; of equals the longer word first, which tells the network more."""
-    ranked = sorted(
-        edits, key=lambda edit: (-judge.score(applied(screen, edit), references), -len(edit.text))
-    )
-    return ranked[:FAST_PROPOSALS]
+
+    def rank(edit: Edit) -> tuple[float, int]:
+        return -now.judge.score(by_hand(now.screen, edit), now.references), -len(edit.text)
+
+    return sorted(now.edits, key=rank)[:FAST_PROPOSALS]
 
 
-def _left_to_right(
-    screen: Screen, references: Sequence[Reference], judge: Judge, edits: Sequence[Edit], chance: random.Random
-) -> list[Edit]:
+def _left_to_right(now: Situation) -> Sequence[Edit]:
     """The first wrong word, by the reference that is nearest."""
-    mine = judge.keys(screen.words)
-    nearest = min(references, key=lambda reference: distance(mine, judge.keys(reference.words)))
-    return leftmost(candidates(screen, [nearest], judge))[:1] or list(edits[:1])
+    nearest = now.judge.nearest(words(now.screen), now.references)
+    allowed = candidates(now.screen, [nearest], now.judge) or now.edits
+    return [min(allowed, key=lambda edit: edit.start)]
 
 
-def _random(
-    screen: Screen, references: Sequence[Reference], judge: Judge, edits: Sequence[Edit], chance: random.Random
-) -> list[Edit]:
-    return [chance.choice(list(edits))]
+def _random(now: Situation) -> Sequence[Edit]:
+    return [now.chance.choice(now.edits)]
 
 
 USERS: dict[UserName, Proposer] = {
