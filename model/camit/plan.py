@@ -276,13 +276,13 @@ def written(version: Version, vocabulary: Vocabulary) -> list[Span]:
     words = vocabulary.words(version.pieces)
     spans: list[Span] = []
     for f in version.fixed:
-        last = -1
+        going_on = False  # the word before was written by the person too
         for i, mine in zip(range(f.start, f.stop), f.mine, strict=True):
-            if mine and last == i - 1:
+            if mine and going_on:
                 spans[-1] = spans[-1][0], words[i].stop
             elif mine:
                 spans.append((words[i].start, words[i].stop))
-            last = i if mine else -1
+            going_on = mine
     return spans
 
 
