@@ -26,7 +26,7 @@ def ensure() -> str:
     """Path of a Chromium, installed first where that is possible."""
     if _may_use_apt():
         _apt_install(
-            *([] if _has_library("libatomic.so.1") else ["libatomic1"]),  # playwright's driver needs it
+            *([] if _driver_can_start() else ["libatomic1"]),
             *([] if find() else ["chromium"]),
             *([] if _has_chinese_font() else ["fonts-noto-cjk"]),
         )
@@ -41,12 +41,14 @@ def ensure() -> str:
 
 
 def _playwright_own() -> str | None:
+    if not _driver_can_start():
+        return None
     try:
         from playwright.sync_api import sync_playwright
 
         with sync_playwright() as playwright:
             path = Path(playwright.chromium.executable_path)
-    except Exception:  # not installed, or its driver does not start: then it has no browser for us either
+    except Exception:  # not installed, or not working here: then it has no browser for us either
         return None
     return str(path) if path.exists() else None
 
@@ -62,11 +64,12 @@ def _apt_install(*packages: str) -> None:
         subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
 
 
-def _has_library(name: str) -> bool:
+def _driver_can_start() -> bool:
+    """Playwright's driver is a Node that needs a library which a minimal Debian lacks."""
     try:
-        ctypes.CDLL(name)
+        ctypes.CDLL("libatomic.so.1")
     except OSError:
-        return False
+        return not sys.platform.startswith("linux")
     return True
 
 
