@@ -1,5 +1,5 @@
-"""The protocols the paper compares, and two it leaves out: `replace-only`, the control that regenerates nothing, and
-`unidirectional-free`, unidirectional decoding whose user may start anywhere.
+"""The protocols the paper compares, and two it leaves out: `replace-only`, the control that regenerates
+nothing, and `unidirectional-free`, unidirectional decoding whose user may start anywhere.
 
 A protocol is a way to search plus a rule about where the user may put a fix.
 """

@@ -1,7 +1,7 @@
 """Rounds of revision, played: a simulated user works through sentences until they are right or patience ends.
 
-Everything the user proposes for all sentences at hand is decoded in one batch, which is what makes the ideal user
-affordable.
+Everything the user proposes for all sentences at hand is decoded in one batch, which is what makes the
+ideal user affordable.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from time import perf_counter
 
 from camit.plan import Plan, Version
 from camit.search.revise import Readers, Revision, Searcher, Settings
-from camit.simulate.corpus import Line
 from camit.simulate.protocols import Protocol
 from camit.simulate.screen import Edit, after, opened, planned, text, words
 from camit.simulate.users import Judge, Proposer, Reference, Situation, candidates, leftmost
+from camit.training.corpus import Pair
 from camit.translator import Translator
 
 BATCH = 96  # requests decoded together
@@ -38,7 +38,7 @@ class Turn:
 class Round:
     """One sentence with its turns."""
 
-    line: Line
+    line: Pair
     references: tuple[Reference, ...]
     draft: Version
     turns: list[Turn] = field(default_factory=list)
@@ -58,8 +58,8 @@ class Round:
 class Rules:
     """Who plays, by which protocol, for how long.
 
-    `may_pass`: the user may leave a sentence alone when no proposal improves it. By default the user has to revise as long
-    as a word is wrong, so a protocol that makes things worse cannot hide it.
+    `may_pass`: the user may leave a sentence alone when no proposal improves it. By default the user has to
+    revise as long as a word is wrong, so a protocol that makes things worse cannot hide it.
     """
 
     user: Proposer
@@ -72,7 +72,7 @@ class Rules:
     timed: int = 4  # revisions timed alone, per batch of sentences
 
     def play(
-        self, translator: Translator, lines: Sequence[Line], readers: Readers | None = None
+        self, translator: Translator, lines: Sequence[Pair], readers: Readers | None = None
     ) -> list[Round]:
         """Play these lines side by side."""
         vocabulary = translator.target_vocabulary
@@ -119,7 +119,7 @@ class Rules:
         if not edits:
             return ()
         # A generator for each turn of each line, so that nothing depends on how the corpus is split.
-        chance = random.Random(f"{self.seed}/{played.line.number}/{k}")
+        chance = random.Random(f"{self.seed}/{played.line.line}/{k}")
         return self.user(Situation(screen, references, judge, tuple(edits), chance))
 
     def _best(
@@ -134,7 +134,7 @@ class Rules:
         ):
             screen = after(played.screen, plan, revision, vocabulary)
             gain = self.judge.score(text(screen), played.references)
-            key = played.line.number
+            key = played.line.line
             count[key] = count.get(key, 0) + 1
             if key not in best or gain > best[key][1].gain:
                 best[key] = played, Turn(edit, 0, played.screen, screen, gain, None), plan
@@ -159,6 +159,5 @@ def _revisions(searcher: Searcher, plans: Sequence[Plan]) -> list[Revision]:
     order = sorted(range(len(plans)), key=lambda i: (len(plans[i].request.left.pieces), i))
     for first in range(0, len(order), BATCH):
         chosen = order[first : first + BATCH]
-        for i, revision in zip(chosen, searcher.revise([plans[i].request for i in chosen]), strict=True):
-            found[i] = revision
+        found.update(zip(chosen, searcher.revise([plans[i].request for i in chosen]), strict=True))
     return [found[i] for i in range(len(plans))]

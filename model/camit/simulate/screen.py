@@ -20,7 +20,7 @@ Kind = Literal["replace", "insert", "delete"]
 
 @dataclass(frozen=True)
 class Edit:
-    """Words `start:stop` of the screen give way to `text`; an empty range is an insertion, an empty text a deletion."""
+    """Words `start:stop` give way to `text`; an empty range is an insertion, an empty text a deletion."""
 
     start: int
     stop: int

@@ -1,10 +1,10 @@
-"""Simulated users: which revisions a person with the reference in mind would make (section "Ideal and Real Interactive
-Environments" of the paper).
+"""Simulated users: which revisions a person with the reference in mind would make (section "Ideal and Real
+Interactive Environments" of the paper).
 
-Candidates come from the word alignment of the screen with each reference, and a user only ever tells the system
-reference words. A user *proposes* edits; each proposal is really decoded, and the one whose result has the best sentence
-BLEU is made. So the ideal user, who proposes all candidates, fixes the critical mistake, and the others, who propose
-one, are what their names say.
+Candidates come from the word alignment of the screen with each reference, and a user only ever tells the
+system reference words. A user *proposes* edits; each proposal is really decoded, and the one whose result
+has the best sentence BLEU is made. So the ideal user, who proposes all candidates, fixes the critical
+mistake, and the others, who propose one, are what their names say.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _sentence_bleu(lowercase: bool) -> BLEU:
 
 @dataclass(frozen=True)
 class Block:
-    """A stretch where screen and reference differ: words `start:stop` of the one, `first:last` of the other."""
+    """Where screen and reference differ: words `start:stop` of the one, `first:last` of the other."""
 
     start: int
     stop: int
@@ -132,8 +132,9 @@ def _steps(
 def candidates(screen: Version, references: Sequence[Reference], judge: Judge) -> list[Edit]:
     """Every single edit that tells the system a reference word, from left to right, reference by reference.
 
-    In a block with words on both sides each reference word may take the place of the screen word that faces it; where words
-    are missing each of them may be inserted; words too many are deleted together. What the user fixed earlier stays.
+    In a block with words on both sides each reference word may take the place of the screen word that faces
+    it; where words are missing each of them may be inserted; words too many are deleted together. What the
+    user fixed earlier stays.
     """
     found: dict[Edit, None] = {}
     mine = judge.keys(words(screen))
@@ -157,7 +158,8 @@ def _in_block(reference: Reference, block: Block) -> list[Edit]:
 
 
 def leftmost(edits: Sequence[Edit]) -> list[Edit]:
-    """Only what fixes the first mistake, and with its first word: all a user may do where the left never changes.
+    """Only what fixes the first mistake, and with its first word: all a user may do where the left never
+    changes.
 
     Several references may each have a first word for the place.
     """

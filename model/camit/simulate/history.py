@@ -1,0 +1,77 @@
+"""What carries over from one sentence of a document to the next: revision memory and online learning.
+
+A new document begins with an empty memory and the checkpoint's own weights.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from camit.learning import OnlineLearner
+from camit.memory import RevisionMemory
+from camit.plan import Span, Version, written
+from camit.search.grid import Phrase
+from camit.search.revise import Readers
+from camit.simulate.rounds import Round
+from camit.simulate.screen import words
+from camit.simulate.users import Judge, Reference, blocks
+from camit.text import Vocabulary
+from camit.translator import Translator
+
+# What a person confirms in the end: the reference (they finish by hand), or what is on the screen after the
+# last revision.
+Confirmed = Literal["reference", "screen"]
+
+
+class History:
+    """Memory and learner over a document. With both off nothing is remembered, and lines are independent."""
+
+    def __init__(
+        self, translator: Translator, judge: Judge, *, memory: bool, learning: bool, confirmed: Confirmed
+    ) -> None:
+        self._translator = translator
+        self._judge = judge
+        self._confirmed = confirmed
+        self._memory = RevisionMemory(translator) if memory else None
+        self._learner = OnlineLearner(translator) if learning else None
+
+    def readers(self, source: str) -> Readers | None:
+        return self._memory.readers(source) if self._memory is not None else None
+
+    def confirm(self, played: Round) -> None:
+        """The user is done with a sentence: remember its fixes, learn from it."""
+        vocabulary = self._translator.target_vocabulary
+        ids = self._translator.encode_source(played.line.source)
+        if self._confirmed == "screen":
+            pieces, spans = played.screen.pieces, written(played.screen, vocabulary)
+        else:
+            nearest = self._judge.nearest(words(played.screen), played.references)
+            pieces = tuple(vocabulary.encode(nearest.text))
+            spans = typed_spans(played.draft, nearest, pieces, vocabulary, self._judge)
+        if self._memory is not None:
+            self._memory.write(played.line.source, ids, pieces, spans, played.line.line)
+        if (
+            self._learner is not None
+            and self._learner.learn(ids, pieces).accepted
+            and self._memory is not None
+        ):
+            self._memory.rekey()
+
+    def forget(self) -> None:
+        """Back to the state before the first sentence."""
+        if self._memory is not None:
+            self._memory.clear()
+        if self._learner is not None:
+            self._learner.reset()
+
+
+def typed_spans(
+    draft: Version, reference: Reference, pieces: Phrase, vocabulary: Vocabulary, judge: Judge
+) -> list[Span]:
+    """Words of a confirmed reference that the draft did not have, one by one, as slices of its pieces."""
+    slices = [(word.start, word.stop) for word in vocabulary.words(pieces)]
+    return [
+        slices[j]
+        for block in blocks(judge.keys(words(draft)), judge.keys(reference.words))
+        for j in range(block.first, block.last)
+    ]

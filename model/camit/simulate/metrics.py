@@ -1,0 +1,294 @@
+"""What a simulation is judged by: quality after each revision, and the effort it took.
+
+Quality is sacrebleu's corpus BLEU, chrF and TER. Effort follows the usual definitions of interactive
+translation (Barrachina et al. 2009): WSR, words typed per reference word; MAR, mouse actions per reference
+character, one for each place the user goes to and one to accept the sentence; KSMR, keystrokes and mouse
+actions per reference character. A sentence that is not right after the last revision is finished by hand,
+word by word, and that effort counts too: so protocols of different success compare.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from statistics import fmean
+
+import msgspec
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+from sacrebleu.significance import PairedTest, Result
+
+from camit.errors import InputError
+from camit.simulate.rounds import Round
+from camit.simulate.screen import text, words
+from camit.simulate.users import Block, Judge, Reference, blocks, distance
+from camit.text import UNK
+
+SAMPLES = 1000  # of the paired bootstrap
+
+
+class TurnRecord(msgspec.Struct, frozen=True):
+    """One revision, as the results keep it."""
+
+    kind: str
+    position: int
+    typed: str
+    proposals: int
+    gain: float
+    changed: int  # words that differ between the screens before and after
+    seconds: float | None
+
+
+class Effort(msgspec.Struct, frozen=True):
+    """What a person's hands did."""
+
+    words: int = 0
+    keystrokes: int = 0
+    mouse: int = 0
+
+    def __add__(self, other: Effort) -> Effort:
+        return Effort(self.words + other.words, self.keystrokes + other.keystrokes, self.mouse + other.mouse)
+
+
+class Sentence(msgspec.Struct, frozen=True):
+    """One sentence of a simulation: everything the figures are computed from."""
+
+    line: int
+    document: str
+    references: tuple[str, ...]
+    outputs: tuple[str, ...]  # after 0, 1, ... revisions
+    turns: tuple[TurnRecord, ...]
+    success: int | None  # revisions until the sentence was right
+    effort: Effort  # of the revisions
+    rest: Effort  # of finishing by hand
+    words: int  # of the reference it came nearest to
+    characters: int
+    unk: tuple[int, ...]  # unknown words on the screen after 0, 1, ... revisions
+    draft_words: tuple[str, ...]  # without punctuation, folded as the judge compares
+    reference_words: tuple[str, ...]
+    told: tuple[str, ...]  # words the user typed, those of the rest included
+
+
+def record(played: Round, judge: Judge, revisions: int) -> Sentence:
+    """A round as a line of the results."""
+    screens = [played.after(k) for k in range(revisions + 1)]
+    final = words(played.screen)
+    nearest = judge.nearest(final, played.references)
+    success = next(
+        (k for k in range(len(played.turns) + 1) if judge.accepts(words(played.after(k)), played.references)),
+        None,
+    )
+    left = blocks(judge.keys(final), judge.keys(nearest.words))
+    typed = [turn.edit.text for turn in played.turns if turn.edit.text]
+    typed += [word for block in left for word in nearest.words[block.first : block.last]]
+    return Sentence(
+        line=played.line.line,
+        document=played.line.document,
+        references=played.line.references,
+        outputs=tuple(map(text, screens)),
+        turns=tuple(
+            TurnRecord(
+                turn.edit.kind,
+                turn.edit.start,
+                turn.edit.text,
+                turn.proposals,
+                round(turn.gain, 4),
+                distance(words(turn.before), words(turn.after)),
+                turn.seconds,
+            )
+            for turn in played.turns
+        ),
+        success=success,
+        effort=sum((turn_effort(turn.edit.text) for turn in played.turns), Effort(mouse=1)),
+        rest=hand_effort(left, nearest),
+        words=len(nearest.words),
+        characters=len(nearest.text),
+        unk=tuple(sum(piece == UNK for piece in screen.pieces) for screen in screens),
+        draft_words=_content(judge.keys(words(played.draft))),
+        reference_words=_content(judge.keys(nearest.words)),
+        told=_content(judge.keys(typed)),
+    )
+
+
+def turn_effort(typed: str) -> Effort:
+    """One click and the word typed; a deletion is one key."""
+    return Effort(words=1 if typed else 0, keystrokes=len(typed) or 1, mouse=1)
+
+
+def hand_effort(left: Sequence[Block], reference: Reference) -> Effort:
+    """Finishing without help: a click for each place, missing words typed, extra words deleted."""
+    effort = Effort()
+    for block in left:
+        missing = reference.words[block.first : block.last]
+        extra = max(0, (block.stop - block.start) - len(missing))
+        effort += Effort(len(missing), sum(map(len, missing)) + extra, 1)
+    return effort
+
+
+def _content(keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(key for key in keys if any(map(str.isalnum, key)))
+
+
+class Quality(msgspec.Struct, frozen=True):
+    """After k revisions."""
+
+    k: int
+    bleu: float
+    chrf: float
+    ter: float
+    success_rate: float
+    unk: int
+
+
+class Seconds(msgspec.Struct, frozen=True):
+    """Of one revision, decoded alone on one thread."""
+
+    p50: float
+    p95: float
+    measured: int
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """Everything a simulation is judged by; the keys of `--json`."""
+
+    sentences: int
+    revisions: tuple[Quality, ...]
+    revisions_per_sentence: float
+    revisions_to_success: float | None  # of the sentences that became right
+    success_rate: float
+    wsr: float
+    mar: float
+    ksmr: float
+    changed_tokens_per_turn: float
+    proposals_per_turn: float
+    unk: int  # in the final outputs
+    repeated_mistakes: int
+    one_shot_recall: float | None
+    seconds: Seconds | None
+    signatures: dict[str, str]
+
+
+def figures(sentences: Sequence[Sentence], judge: Judge) -> Figures:
+    """The figures of a whole run."""
+    if not sentences:
+        raise InputError("there are no sentences to compute figures of.")
+    revisions = len(sentences[0].outputs) - 1
+    metrics = quality_metrics(judge)
+    references = columns(sentences)
+    quality = []
+    for k in range(revisions + 1):
+        outputs = [sentence.outputs[k] for sentence in sentences]
+        scores = {
+            name: round(float(metric.corpus_score(outputs, references).score), 4)
+            for name, metric in metrics.items()
+        }
+        right = sum(sentence.success is not None and sentence.success <= k for sentence in sentences)
+        unk = sum(sentence.unk[k] for sentence in sentences)
+        quality.append(Quality(k=k, success_rate=right / len(sentences), unk=unk, **scores))
+    turns = [turn for sentence in sentences for turn in sentence.turns]
+    succeeded = [sentence.success for sentence in sentences if sentence.success is not None]
+    total = sum((sentence.effort + sentence.rest for sentence in sentences), Effort())
+    characters = sum(sentence.characters for sentence in sentences)
+    repeated, recall = repetition(sentences)
+    return Figures(
+        sentences=len(sentences),
+        revisions=tuple(quality),
+        revisions_per_sentence=len(turns) / len(sentences),
+        revisions_to_success=fmean(succeeded) if succeeded else None,
+        success_rate=len(succeeded) / len(sentences),
+        wsr=total.words / sum(sentence.words for sentence in sentences),
+        mar=total.mouse / characters,
+        ksmr=(total.keystrokes + total.mouse) / characters,
+        changed_tokens_per_turn=fmean(turn.changed for turn in turns) if turns else 0.0,
+        proposals_per_turn=fmean(turn.proposals for turn in turns) if turns else 0.0,
+        unk=quality[-1].unk,
+        repeated_mistakes=repeated,
+        one_shot_recall=recall,
+        seconds=_seconds([turn.seconds for turn in turns if turn.seconds is not None]),
+        signatures={name: str(metric.get_signature()) for name, metric in metrics.items()},
+    )
+
+
+def quality_metrics(judge: Judge) -> dict[str, Metric]:
+    lower = judge.lowercase
+    return {
+        "bleu": BLEU(lowercase=lower),
+        "chrf": CHRF(lowercase=lower),
+        "ter": TER(case_sensitive=not lower),
+    }
+
+
+def columns(sentences: Sequence[Sentence]) -> list[list[str]]:
+    """References as sacrebleu takes them: first all first ones, then all second ones."""
+    return [list(column) for column in zip(*(s.references for s in sentences), strict=True)]
+
+
+def repetition(sentences: Sequence[Sentence]) -> tuple[int, float | None]:
+    """Repeated mistakes, and one-shot recall, over documents in order.
+
+    A word the user typed in an earlier sentence of the document and that the reference asks for again is a
+    second chance; a draft without it repeats the mistake. Recall is the share of drafts that have it, of
+    words typed in exactly one sentence so far (after Simianer et al. 2019).
+    """
+    mistakes = hits = chances = 0
+    for _, document in groupby(sentences, key=lambda sentence: sentence.document):
+        told: Counter[str] = Counter()
+        for sentence in document:
+            draft = set(sentence.draft_words)
+            for word in set(sentence.reference_words) & told.keys():
+                mistakes += word not in draft
+                if told[word] == 1:
+                    chances += 1
+                    hits += word in draft
+            told.update(set(sentence.told))
+    return mistakes, hits / chances if chances else None
+
+
+def _seconds(values: Sequence[float]) -> Seconds | None:
+    if not values:
+        return None
+    ordered = sorted(values)
+    return Seconds(_quantile(ordered, 0.5), _quantile(ordered, 0.95), len(ordered))
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """Linear between neighbours, as numpy does it."""
+    at = share * (len(ordered) - 1)
+    low = int(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Is one system better than another? By paired bootstrap resampling over sentences (Koehn 2004)."""
+
+    k: int
+    difference: float  # BLEU of the first minus BLEU of the second
+    p: float  # how likely such a difference is without a reason
+
+
+def compare(
+    ours: Sequence[Sentence], theirs: Sequence[Sentence], judge: Judge, k: int, samples: int = SAMPLES
+) -> Comparison:
+    """Two runs over the same lines after k revisions."""
+    if [s.line for s in ours] != [s.line for s in theirs] or columns(ours) != columns(theirs):
+        raise InputError(
+            "the two runs are not over the same lines; simulate both with the same corpus and limit."
+        )
+    at: Callable[[Sentence], str] = lambda s: s.outputs[min(k, len(s.outputs) - 1)]  # noqa: E731
+    systems: list[tuple[str, Sequence[str]]] = [
+        ("theirs", [at(s) for s in theirs]),
+        ("ours", [at(s) for s in ours]),
+    ]
+    test = PairedTest(
+        systems, {"BLEU": BLEU(lowercase=judge.lowercase)}, columns(ours), test_type="bs", n_samples=samples
+    )
+    _, scores = test()
+    base, mine = scores["BLEU"]
+    assert isinstance(base, Result) and isinstance(mine, Result) and mine.p_value is not None
+    return Comparison(k, float(mine.score - base.score), float(mine.p_value))

@@ -1,0 +1,297 @@
+"""A simulation, whole: a corpus, a user and a protocol in; sentences and figures out.
+
+Lines that do not depend on each other are played in small batches of similar length; with memory or
+learning a document is played line by line. Such a *share* of the work is the same whoever plays it, on one
+thread, so a run split over processes gives exactly the results of one process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from queue import Empty, Queue
+from typing import Any
+
+import msgspec
+import torch
+
+from camit.errors import InputError
+from camit.search.revise import Settings
+from camit.simulate.corpus import documents, looks_lowercased, read_lines
+from camit.simulate.history import Confirmed, History
+from camit.simulate.metrics import Figures, Sentence, figures, record
+from camit.simulate.protocols import protocol
+from camit.simulate.rounds import Rules
+from camit.simulate.users import Judge, user
+from camit.training.corpus import Pair
+from camit.translator import Translator, check_beam, load
+
+SHARE = 16  # independent lines played together
+Progress = Callable[[int], None]  # told how many lines were played
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of a run: all that its results depend on."""
+
+    model: str
+    corpus: str
+    user: str = "ideal"
+    protocol: str = "bidirectional"
+    revisions: int = 4
+    memory: bool = False
+    learning: bool = False
+    limit: int | None = None
+    lowercase: bool | None = None  # None: as the corpus looks
+    no_change_is_a_candidate: bool = False
+    confirmed: Confirmed = "reference"
+    beam: int = 4
+    stability: float = Settings().stability
+    seed: int = 1
+
+    def rules(self) -> Rules:
+        """The rules of play; `InputError` for a setting that is none."""
+        check_beam(self.beam)
+        if not 0 <= self.revisions <= 100:
+            raise InputError(f"revisions must lie between 0 and 100, not {self.revisions!r}.")
+        chosen = protocol(self.protocol)
+        return Rules(
+            user=user(self.user),
+            protocol=chosen,
+            settings=Settings(protocol=chosen.search, beam=self.beam, stability=self.stability),
+            judge=Judge(bool(self.lowercase)),
+            revisions=self.revisions,
+            may_pass=self.no_change_is_a_candidate,
+            seed=self.seed,
+        )
+
+
+class Provenance(msgspec.Struct, frozen=True):
+    """Where numbers come from."""
+
+    commit: str
+    time: str  # UTC
+    seconds: float
+    processes: int
+    model: str  # digest of the weights
+    corpus: str  # digest of the lines
+    versions: dict[str, str]
+
+
+class Run(msgspec.Struct, frozen=True):
+    """Settings, figures and sentences of a finished simulation."""
+
+    settings: Experiment
+    figures: Figures
+    sentences: tuple[Sentence, ...]
+    provenance: Provenance
+
+    def to_json(self) -> bytes:
+        """For machines: the figures on top, then settings, provenance and sentences."""
+        data = {
+            **msgspec.to_builtins(self.figures),
+            "settings": msgspec.to_builtins(self.settings),
+            "provenance": msgspec.to_builtins(self.provenance),
+            "outputs": msgspec.to_builtins(self.sentences),
+        }
+        return msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n"
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Run:
+        try:
+            raw: dict[str, Any] = msgspec.json.decode(data)
+            return cls(
+                msgspec.convert(raw["settings"], Experiment),
+                msgspec.convert(raw, Figures),
+                msgspec.convert(raw["outputs"], tuple[Sentence, ...]),
+                msgspec.convert(raw["provenance"], Provenance),
+            )
+        except (msgspec.MsgspecError, KeyError, TypeError) as error:
+            raise InputError(
+                f"these are no results of camit simulate --json ({error}); run the simulation again."
+            ) from error
+
+    @property
+    def judge(self) -> Judge:
+        return Judge(bool(self.settings.lowercase))
+
+
+def prepare(experiment: Experiment) -> tuple[Experiment, list[Pair]]:
+    """Read the corpus and settle what depends on it; every mistake in settings or corpus shows here."""
+    experiment.rules()
+    lines = read_lines(experiment.corpus, experiment.limit)
+    if experiment.lowercase is None:
+        experiment = msgspec.structs.replace(experiment, lowercase=looks_lowercased(lines))
+    return experiment, lines
+
+
+def simulate(experiment: Experiment, *, processes: int = 1, progress: Progress = lambda done: None) -> Run:
+    """Play a corpus.
+
+    >>> run = simulate(Experiment(model="zh-en", corpus="dev.tsv", limit=100))  # doctest: +SKIP
+    >>> [round(q.bleu, 1) for q in run.figures.revisions]  # doctest: +SKIP
+    [16.9, 38.2, 52.2, 60.5, 66.0]
+    """
+    if processes < 1:
+        raise InputError(f"processes must be at least 1, not {processes!r}.")
+    started = time.time()
+    experiment, lines = prepare(experiment)
+    translator = load(experiment.model)
+    for line in lines:
+        translator.encode_source(line.source)  # too long a sentence is told before hours of work, not after
+    shares = divide(experiment, lines)
+    played: list[Sentence] = []
+    with one_thread():
+        if processes == 1:
+            for share in shares:
+                played.extend(play_share(translator, experiment, share, progress))
+        else:
+            played = _in_processes(experiment, shares, processes, progress)
+    sentences = tuple(sorted(played, key=lambda sentence: sentence.line))
+    return Run(
+        experiment,
+        figures(sentences, Judge(bool(experiment.lowercase))),
+        sentences,
+        Provenance(
+            commit=commit(),
+            time=time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
+            seconds=round(time.time() - started, 1),
+            processes=processes,
+            model=model_digest(translator),
+            corpus=corpus_digest(lines),
+            versions={name: version(name) for name in ("torch", "sacrebleu")},
+        ),
+    )
+
+
+def divide(experiment: Experiment, lines: Sequence[Pair]) -> list[list[Pair]]:
+    """The shares of work. They do not depend on the number of processes."""
+    if experiment.memory or experiment.learning:
+        # The longest first, so that processes end at about the same time.
+        return sorted(documents(lines), key=len, reverse=True)
+    ordered = sorted(lines, key=lambda line: (-len(line.source), line.line))
+    return [ordered[first : first + SHARE] for first in range(0, len(ordered), SHARE)]
+
+
+def play_share(
+    translator: Translator, experiment: Experiment, lines: Sequence[Pair], progress: Progress
+) -> list[Sentence]:
+    """Play one share of the work."""
+    rules = experiment.rules()
+    if not (experiment.memory or experiment.learning):
+        rounds = rules.play(translator, lines)
+        progress(len(lines))
+    else:
+        history = History(
+            translator,
+            rules.judge,
+            memory=experiment.memory,
+            learning=experiment.learning,
+            confirmed=experiment.confirmed,
+        )
+        rounds = []
+        try:
+            for line in lines:
+                [played] = rules.play(translator, [line], history.readers(line.source))
+                history.confirm(played)
+                rounds.append(played)
+                progress(1)
+        finally:
+            history.forget()
+    return [record(played, rules.judge, rules.revisions) for played in rounds]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Small matrices are quicker on one thread, and sums do not depend on how they are split."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+_worker: dict[str, Any] = {}
+
+
+def _start_worker(model: str, queue: Queue[int]) -> None:
+    torch.set_num_threads(1)
+    _worker["translator"] = load(model)
+    _worker["queue"] = queue
+
+
+def _work(experiment: Experiment, lines: Sequence[Pair]) -> list[Sentence]:
+    return play_share(_worker["translator"], experiment, lines, _worker["queue"].put)
+
+
+def _in_processes(
+    experiment: Experiment, shares: Sequence[Sequence[Pair]], processes: int, progress: Progress
+) -> list[Sentence]:
+    context = multiprocessing.get_context("spawn")
+    played: list[Sentence] = []
+    with context.Manager() as manager:
+        queue: Queue[int] = manager.Queue()
+        with ProcessPoolExecutor(
+            min(processes, len(shares)), context, _start_worker, (experiment.model, queue)
+        ) as pool:
+            waiting = [pool.submit(_work, experiment, share) for share in shares]
+            try:
+                while not all(future.done() for future in waiting):
+                    _tell(queue, progress, wait=0.2)
+                for future in as_completed(waiting):
+                    played.extend(future.result())
+            finally:
+                pool.shutdown(cancel_futures=True)
+        _tell(queue, progress, wait=0.0)
+    return played
+
+
+def _tell(queue: Queue[int], progress: Progress, wait: float) -> None:
+    try:
+        while True:
+            progress(queue.get(timeout=wait) if wait else queue.get_nowait())
+    except Empty:
+        pass
+
+
+def corpus_digest(lines: Sequence[Pair]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update("\t".join((line.document, line.source, *line.references)).encode() + b"\n")
+    return digest.hexdigest()[:12]
+
+
+def model_digest(translator: Translator) -> str:
+    if translator.directory is None:
+        return "unknown"
+    return hashlib.sha256((translator.directory / "model.safetensors").read_bytes()).hexdigest()[:12]
+
+
+@lru_cache
+def commit() -> str:
+    """The commit of this code, or the version where it was installed without its history."""
+    here = Path(__file__).parent
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--exclude=*"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            timeout=10,
+        )
+        if done.returncode == 0:
+            return done.stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        pass
+    try:
+        return f"camit-widget {version('camit-widget')}"
+    except PackageNotFoundError:
+        return "unknown"
