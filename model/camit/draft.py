@@ -59,6 +59,12 @@ class Draft:
     def __repr__(self) -> str:
         return f"Draft({self.source!r} -> {self.text!r})"
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Of the source and of the translation; exchange files name them."""
+        translator = self._session.translator
+        return translator.source_language, translator.target_language
+
     # What stands there
 
     @property
