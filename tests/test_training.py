@@ -102,13 +102,15 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": "1", **more}
 
 
-@pytest.mark.parametrize("arch", ["transformer", "rnnsearch"])
-def test_a_small_corpus_is_learned_by_both_decoders(arch: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("arch", "steps", "rate"), [("transformer", 130, 4e-3), ("rnnsearch", 160, 1.5e-2)])
+def test_a_small_corpus_is_learned_by_both_decoders(
+    arch: str, steps: int, rate: float, tmp_path: Path
+) -> None:
     corpus = write_corpus(tmp_path / "toy.tsv")
-    train(tmp_path / "out", settings_for(corpus, arch=arch, steps=260, dev=(str(corpus),)))
+    train(tmp_path / "out", settings_for(corpus, arch=arch, steps=steps, rate=rate, dev=(str(corpus),)))
     model = load_checkpoint(tmp_path / "out")
     for way in ("forward", "backward"):
-        texts = translate(model.network, (model.source, model.target), [s for s, _ in PAIRS], way=way, beam=2)
+        texts = translate(model.network, (model.source, model.target), [s for s, _ in PAIRS], way=way, beam=1)
         assert texts == [t for _, t in PAIRS]
     (validation,) = log_of(tmp_path / "out", "validation")
     assert validation["forward"] < 0.3
@@ -121,10 +123,20 @@ def test_a_small_corpus_is_learned_by_both_decoders(arch: str, tmp_path: Path) -
 
 def test_a_killed_run_resumes_exactly(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "toy.tsv")
-    steps = 60
-    settings = settings_for(corpus, steps=steps, average=0.9995, train=(Mixture(path=str(corpus), join=0.3),))
+    steps = 40
+    settings = settings_for(
+        corpus, steps=steps, average=0.9995, dropout=0.1, train=(Mixture(path=str(corpus), join=0.3),)
+    )
     train(tmp_path / "whole", settings)
-    arguments = [*toy_command(corpus, tmp_path / "killed", steps), "--join", "0.3", "--checkpoint-minutes", "0"]
+    arguments = [
+        *toy_command(corpus, tmp_path / "killed", steps),
+        "--join",
+        "0.3",
+        "--dropout",
+        "0.1",
+        "--checkpoint-minutes",
+        "0",
+    ]
     run = subprocess.Popen(command(*arguments), env=environment(), stderr=subprocess.PIPE)
     try:
         wait_for(lambda: (tmp_path / "killed/log.jsonl").exists() and len(log_of_or_none(tmp_path)) > 12, run)
@@ -142,8 +154,11 @@ def test_a_killed_run_resumes_exactly(tmp_path: Path) -> None:
     for name, tensor in whole[0].items():
         assert torch.equal(tensor, resumed[0][name]), name
     timeless = [
-        [{k: v for k, v in r.items() if k not in ("minutes", "pieces_per_second")} for r in log_of(tmp_path / n)]
-        for n in ("whole", "killed")
+        [
+            {k: v for k, v in r.items() if k not in ("minutes", "pieces_per_second")}
+            for r in log_of(tmp_path / name)
+        ]
+        for name in ("whole", "killed")
     ]
     assert timeless[0] == timeless[1]
 

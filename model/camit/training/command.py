@@ -71,14 +71,11 @@ def train(
     given = _given(context)
     console = Console(stderr=True)
 
-    import torch
-
     from camit.training.distributed import Processes
     from camit.training.progress import Display
     from camit.training.run import RunFolder
     from camit.training.start import make_trainer
 
-    torch.set_flush_denormal(True)  # products of tiny numbers are a hundred times slower otherwise
     processes = Processes.join()
     folder = RunFolder(out)
     try:

@@ -1,6 +1,6 @@
 """The folder of a training run: settings, log, the state to resume from, and the model itself.
 
-Every file is replaced in one step. The whole state (weights, average, optimiser, position, random numbers)
+Every file is replaced in one step. The whole state (weights, average, optimiser, position)
 is a single file, so a run killed at any moment goes on from its last complete state.
 """
 

@@ -6,6 +6,7 @@ and the loss is divided by the pieces of the whole batch: the number of processe
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 
 from camit.checkpoint import Checkpoint
 from camit.errors import TrainingError
-from camit.networks import Network, build
+from camit.networks import Network
 from camit.text import Vocabulary
 from camit.training.batches import Batch, BatchSource
 from camit.training.corpus import Pair
@@ -84,7 +85,7 @@ class Trainer:
         self._processes, self._name, self._show = processes, name, show
         self._device = processes.device
         self._network = network.to(self._device)
-        self._average = {n: p.detach().clone() for n, p in self._network.named_parameters()}
+        self._average = copy.deepcopy(self._network).requires_grad_(False).eval()
         self._loss = BothDirections(self._network, settings.smoothing).to(self._device)
         self._parallel = processes.wrap(self._loss)
         self._optimiser = torch.optim.Adam(
@@ -102,17 +103,16 @@ class Trainer:
         if found is None:
             return
         tensors, position = found
-        parameters = dict(self._network.named_parameters())
+        averages = dict(self._average.named_parameters())
         with torch.no_grad():
-            for name, parameter in parameters.items():
+            for name, parameter in self._network.named_parameters():
                 parameter.copy_(tensors[f"model.{name}"])
-                self._average[name].copy_(tensors[f"average.{name}"])
+                averages[name].copy_(tensors[f"average.{name}"])
                 self._optimiser.state[parameter] = {
                     "step": tensors["adam.step"].clone(),
                     "exp_avg": tensors[f"adam.m.{name}"].to(self._device),
                     "exp_avg_sq": tensors[f"adam.v.{name}"].to(self._device),
                 }
-        torch.set_rng_state(tensors["random"])
         if position.data != self._data.digest:  # other data or batches: the place in the round means nothing
             position = msgspec.structs.replace(
                 position, data=self._data.digest, round=position.round + 1, batch=0
@@ -123,6 +123,7 @@ class Trainer:
 
     def run(self) -> None:
         """Train until the budget is used up."""
+        torch.set_flush_denormal(True)  # products of tiny numbers are a hundred times slower otherwise
         settings, position = self._settings, self._position
         started = time.perf_counter() - position.seconds
         last_log = last_save = last_validation = time.perf_counter()
@@ -161,7 +162,6 @@ class Trainer:
                 sums.zero_()
             if self._due(now - last_validation, settings.validate_minutes):
                 self.validate()
-                self._network.train()
                 last_validation = time.perf_counter()
                 # Validation is not training time.
                 started += last_validation - now
@@ -188,6 +188,8 @@ class Trainer:
         for group in self._optimiser.param_groups:
             group["lr"] = rate
         self._optimiser.zero_grad(set_to_none=True)
+        # Dropout's random numbers belong to the step, so a resumed run draws the same ones.
+        torch.manual_seed(hash((self._settings.seed, self._position.step, self._processes.rank)) % 2**63)
         with self._autocast():
             total, forward, backward = self._parallel(shard.source, shard.target)
         if self._processes.rank >= len(
@@ -216,7 +218,7 @@ class Trainer:
         # Early on the average follows quickly, so that it does not drag random weights along.
         decay = min(self._settings.average, (1 + step) / (10 + step)) ** AVERAGE_EVERY
         parameters = [p.detach() for p in self._network.parameters()]
-        torch._foreach_lerp_(list(self._average.values()), parameters, 1.0 - decay)
+        torch._foreach_lerp_(list(self._average.parameters()), parameters, 1.0 - decay)
 
     def _log_step(self, position: Position, loss: Tensor, rate: float, norm: float, speed: float) -> None:
         if not self._processes.first:
@@ -241,9 +243,8 @@ class Trainer:
         """Loss and BLEU of both directions on the dev sets, with the averaged weights."""
         results: list[Validation] = []
         if self._processes.first:
-            network = self._averaged()
             for dev in self._dev:
-                result = self._validate(network, dev)
+                result = self._validate(dev)
                 results.append(result)
                 self._folder.append_log(
                     {
@@ -261,7 +262,8 @@ class Trainer:
         self._processes.barrier()
         return results
 
-    def _validate(self, network: Network, dev: DevSet) -> Validation:
+    def _validate(self, dev: DevSet) -> Validation:
+        network = self._average
         forward, backward, pieces = losses(network, dev.batches)
         vocabularies = (self._source, self._target)
         bleu: dict[Way, float] = {}
@@ -273,19 +275,15 @@ class Trainer:
             )
         return Validation(dev.name, forward / pieces, backward / pieces, bleu["forward"], bleu["backward"])
 
-    def _averaged(self) -> Network:
-        network = build(self._network.config).to(self._device)
-        network.load_state_dict(self._average)
-        return network.eval()
-
     def save(self) -> None:
         """Write the state, then the model with the averaged weights."""
         if not self._processes.first:
             return
-        tensors = {"random": torch.get_rng_state()}
+        tensors: dict[str, Tensor] = {}
+        averages = dict(self._average.named_parameters())
         for name, parameter in self._network.named_parameters():
             tensors[f"model.{name}"] = parameter
-            tensors[f"average.{name}"] = self._average[name]
+            tensors[f"average.{name}"] = averages[name]
             state = self._optimiser.state.get(parameter)
             if state:
                 tensors["adam.step"] = state["step"]
@@ -293,4 +291,4 @@ class Trainer:
                 tensors[f"adam.v.{name}"] = state["exp_avg_sq"]
         if "adam.step" in tensors:
             self._folder.save_state(tensors, self._position)
-        self._folder.save_model(Checkpoint(self._name, self._averaged().cpu(), self._source, self._target))
+        self._folder.save_model(Checkpoint(self._name, self._average, self._source, self._target))

@@ -49,19 +49,20 @@ def _pieces(settings: Settings, side: str, size: int, cache: Path) -> Vocabulary
     segmented = side == "target" and language in UNSPACED_LANGUAGES
     path = cache / f"{side}.model"
     if not path.exists():
-        model = _train_pieces(settings, side, size, segmented)
+        model = _train_pieces(settings, side, size, language, segmented)
         _keep(PieceVocabulary(model, language, segmented=segmented), path)
     return PieceVocabulary.load(path, language, segmented=segmented)
 
 
-def _train_pieces(settings: Settings, side: str, size: int, segmented: bool) -> bytes:
-    sentences = _sentences(settings, side)
+def _train_pieces(settings: Settings, side: str, size: int, language: str, segmented: bool) -> bytes:
+    sentences = list(_sentences(settings, side))  # read first: sentencepiece would hide a corpus's errors
     if segmented:
-        sentences = (
+        sentences = [
             " ".join(word for chunk in fold(sentence).split() for word in segment(chunk))
             for sentence in sentences
-        )
+        ]
     model = io.BytesIO()
+    sentencepiece.set_random_generator_seed(settings.seed)  # it samples sentences of a large corpus
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(sentences),
@@ -72,14 +73,14 @@ def _train_pieces(settings: Settings, side: str, size: int, segmented: bool) -> 
             normalization_rule_name="nfkc",
             byte_fallback=True,
             split_digits=True,
-            character_coverage=0.9995 if settings.source in UNSPACED_LANGUAGES or segmented else 1.0,
+            # Rare characters of a large script are spelled in bytes.
+            character_coverage=0.9995 if language in UNSPACED_LANGUAGES else 1.0,
             pad_id=PAD,
             unk_id=UNK,
             bos_id=BOS,
             eos_id=EOS,
             input_sentence_size=SAMPLE,
             shuffle_input_sentence=True,
-            random_seed=settings.seed,
             minloglevel=2,
         )
     except (RuntimeError, OSError) as error:
