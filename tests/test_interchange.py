@@ -15,7 +15,7 @@ from lxml import etree
 import camit
 from camit import interchange
 from camit.errors import DocumentError, InputError
-from camit.interchange import Document, Format, Sentence, export, read_document, split_sentences, write
+from camit.interchange import Document, Format, Sentence, export, fill, read_document, split_sentences, write
 
 # The rules of TMX 1.4b for what we write and read, stated here as a DTD.
 TMX_RULES = """
@@ -403,3 +403,32 @@ def test_only_what_is_confirmed_is_exported_when_asked(session: camit.Session) -
     assert len(check(text, "tmx").findall("body/tu")) == 1
     assert export(session.drafts, "tsv", name="talk").count("talk\t") == 2
     assert len(check(export(session.drafts, "tmx"), "tmx").findall("body/tu")) == 2
+
+
+def test_a_job_is_filled_in_and_keeps_its_wording_ids_and_what_nobody_touched(session: camit.Session) -> None:
+    job = Document(
+        (
+            Sentence("他们昨天在公园里。", None, "a.html", "u1"),
+            Sentence("还没有人看过。", "Old.", "a.html", "u2"),
+            Sentence("我们明天见。", "Old.", "b.html", "u3"),
+            Sentence("我们明天见。", None, "b.html", "u4"),
+        ),
+        "zh-CN",
+    )
+    tomorrow, park = (draft.text for draft in session.drafts)
+    filled = fill(job, session)
+    assert filled.sentences == (
+        Sentence("他们昨天在公园里。", park, "a.html", "u1"),
+        Sentence("还没有人看过。", "Old.", "a.html", "u2"),
+        Sentence("我们明天见。", tomorrow, "b.html", "u3", True),
+        Sentence("我们明天见。", tomorrow, "b.html", "u4", True),
+    )
+    assert (filled.source_language, filled.target_language) == ("zh-CN", "en")
+
+
+def test_filling_finds_sentences_that_the_session_has_folded() -> None:
+    with camit.Session(camit.load("zh-en"), learning=False) as folding:
+        draft = folding.open("等一下，ＯＫ？")
+        filled = fill(Document((Sentence("等一下，ＯＫ？"),)), folding)
+        assert draft.source != "等一下，ＯＫ？"
+        assert filled.pairs == (("等一下，ＯＫ？", draft.text),)

@@ -13,7 +13,7 @@ write.
 """
 
 from camit.interchange.document import Document, Sentence, one_line
-from camit.interchange.files import FORMATS, Format, export, read_document, write
+from camit.interchange.files import FORMATS, Format, export, fill, read_document, write
 from camit.interchange.plain import split_sentences
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Format",
     "Sentence",
     "export",
+    "fill",
     "one_line",
     "read_document",
     "split_sentences",

@@ -17,6 +17,7 @@ from camit.errors import DocumentError, InputError
 from camit.interchange import plain, tmx, xliff, xml
 from camit.interchange.document import Document, Sentence, where
 from camit.session import Session
+from camit.text import normalise
 
 Format = Literal["text", "tsv", "tmx", "xliff", "xliff2"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -101,6 +102,36 @@ def export(
         )
     writers = {"tmx": tmx.write_tmx, "xliff": xliff.write_xliff_1, "xliff2": xliff.write_xliff_2}
     return writers[format](document, source, target)
+
+
+def fill(document: Document, work: Session | Iterable[Draft]) -> Document:
+    """A document with the translations of a session: its wording, ids and order as they were read.
+
+    A session folds what it reads (full-width commas become plain ones, for example), so a file that goes
+    back to where it came from is filled in rather than written from the session.
+
+    >>> job = read_document("job.xliff")  # doctest: +SKIP
+    >>> write(fill(job, session), "job.xliff")  # doctest: +SKIP
+    """
+    waiting: dict[str, list[Draft]] = {}
+    drafts = work.drafts if isinstance(work, Session) else tuple(work)
+    for draft in drafts:
+        waiting.setdefault(draft.source, []).append(draft)
+    sentences = []
+    for sentence in document.sentences:
+        same = waiting.get(normalise(sentence.source))
+        # Sentences that occur twice are filled in order; when one draft is left it stands for all of them.
+        draft = (same.pop(0) if len(same) > 1 else same[0]) if same else None
+        sentences.append(
+            replace(sentence, target=draft.text, confirmed=draft.confirmed) if draft else sentence
+        )
+    source, target = drafts[0].languages if drafts else (None, None)
+    return replace(
+        document,
+        sentences=tuple(sentences),
+        source_language=document.source_language or source,
+        target_language=document.target_language or target,
+    )
 
 
 def write(
