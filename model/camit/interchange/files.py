@@ -120,11 +120,12 @@ def fill(document: Document, work: Session | Iterable[Draft]) -> Document:
     sentences = []
     for sentence in document.sentences:
         same = waiting.get(normalise(sentence.source))
-        # Sentences that occur twice are filled in order; when one draft is left it stands for all of them.
-        draft = (same.pop(0) if len(same) > 1 else same[0]) if same else None
-        sentences.append(
-            replace(sentence, target=draft.text, confirmed=draft.confirmed) if draft else sentence
-        )
+        if not same:
+            sentences.append(sentence)
+            continue
+        # Sentences that occur twice are filled in order; the last draft stands for all that are left.
+        found = same.pop(0) if len(same) > 1 else same[0]
+        sentences.append(replace(sentence, target=found.text, confirmed=found.confirmed))
     source, target = drafts[0].languages if drafts else (None, None)
     return replace(
         document,
