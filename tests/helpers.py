@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import sentencepiece
 import torch
+from torch import Tensor
 
 from camit.checkpoint import Checkpoint
-from camit.networks import Network, NetworkConfig, build
-from camit.text import PieceVocabulary, WordVocabulary
+from camit.networks import Decoder, Encoded, Features, Network, NetworkConfig, State, build
+from camit.text import BOS, EOS, PieceVocabulary, WordVocabulary
 from camit.translator import Translator
 
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "mat", "log", "big", "red", "is", "not"]
@@ -84,3 +87,44 @@ def tiny_translator(arch: str = "transformer", seed: int = 0, words: bool = Fals
     )
     network = tiny_network(arch, source=len(source), target=len(target), seed=seed)
     return Translator(Checkpoint("tiny", network, source, target))
+
+
+class Scripted(Decoder):
+    """A decoder that says what a test wants: from what was written to the chances of what follows."""
+
+    def __init__(
+        self, size: int, script: Callable[[tuple[int, ...]], dict[int, float]], *, backward: bool = False
+    ) -> None:
+        super().__init__()
+        self.first_piece, self.last_piece = (EOS, BOS) if backward else (BOS, EOS)
+        self.size, self.script = size, script
+        self.anything = torch.nn.Parameter(torch.zeros(()))
+
+    def start(self, encoded: Encoded) -> ScriptedState:
+        return ScriptedState(((),) * len(encoded.real))
+
+    def advance(self, state: State, tokens: Tensor) -> tuple[ScriptedState, Features]:
+        assert isinstance(state, ScriptedState)
+        written = list(state.written)
+        logits = torch.full((*tokens.shape, self.size), -12.0)
+        for row, pieces in enumerate(tokens.tolist()):
+            for at, piece in enumerate(pieces):
+                written[row] = (*written[row], piece)
+                for following, chance in self.script(written[row][1:]).items():
+                    logits[row, at, following] = math.log(chance)
+        return ScriptedState(tuple(written)), Features(logits, logits[..., :1], logits[..., :1].exp())
+
+    @property
+    def output_layer(self) -> tuple[Tensor, Tensor | None]:
+        return torch.eye(self.size), None
+
+    def logits(self, s: Tensor) -> Tensor:
+        return s
+
+
+@dataclass(frozen=True)
+class ScriptedState(State):
+    written: tuple[tuple[int, ...], ...]
+
+    def select(self, rows: Tensor) -> ScriptedState:
+        return ScriptedState(tuple(self.written[row] for row in rows.tolist()))

@@ -1,19 +1,22 @@
 """One direction of writing: a decoder together with the word-boundary rules as it meets them.
 
-The forward decoder writes the piece to the right of the last one, the backward decoder the piece to its left; everything
-else about searching is the same, so a search only ever sees a `Direction`.
+The forward decoder writes the piece to the right of the last one, the backward decoder the piece to its
+left; everything else about searching is the same, so a search only ever sees a `Direction`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from camit.networks import Decoder
 from camit.text import UNK, Vocabulary
+
+Rule = Literal["anything", "new token", "same token", "nothing"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Direction:
     decoder: Decoder
     vocabulary: Vocabulary
     backward: bool
-    _masks: dict[tuple[bool, int], Tensor] = field(default_factory=dict, repr=False)
+    _masks: dict[Hashable, Tensor] = field(default_factory=dict, repr=False)
 
     def order(self, pieces: Sequence[int]) -> tuple[int, ...]:
         """Pieces in the order this direction writes them; applied twice it gives them back."""
@@ -37,20 +40,38 @@ class Direction:
             else self.vocabulary.boundary(last, following)
         )
 
+    # Masks are added to scores [vocabulary]: 0 for what may be written, minus infinity for the rest.
+
     @property
     def banned(self) -> Tensor:
-        """Added to scores: minus infinity for what is never written freely, except the end of the sentence. [vocabulary]"""
-        return self._cached((False, -1), lambda: ~self._banned_array())
+        """Forbids what is never written freely; the end of the sentence is allowed."""
+        return self.allowed("anything", None, may_end=True)
 
     def starts_token(self, last: int) -> Tensor:
-        """Added to scores: 0 for pieces that begin a new token next to `last`, minus infinity for the rest. [vocabulary]"""
-        key = self.vocabulary.boundary_class(last, self.backward)
-        return self._cached((False, key), lambda: torch.from_numpy(self._allowed(last)))
+        """Allows pieces that begin a new token next to `last`, the end of the sentence among them."""
+        return self._mask(
+            "new token, even what is never written freely", last, lambda: self._boundaries(last)
+        )
 
     def goes_on(self, last: int) -> Tensor:
         """The opposite of `starts_token`: only pieces that stay in the token of `last`."""
-        key = self.vocabulary.boundary_class(last, self.backward)
-        return self._cached((True, key), lambda: ~torch.from_numpy(self._allowed(last)))
+        return self._mask(
+            "same token, even what is never written freely", last, lambda: ~self._boundaries(last)
+        )
+
+    def allowed(self, rule: Rule, last: int | None, may_end: bool) -> Tensor:
+        """What may be written freely next to `last`."""
+
+        def allow() -> Tensor:
+            free = ~torch.from_numpy(self.vocabulary.never_generated)
+            if rule == "nothing":
+                free[:] = False
+            elif last is not None:
+                free &= self._boundaries(last) if rule == "new token" else ~self._boundaries(last)
+            free[self.decoder.last_piece] = may_end
+            return free
+
+        return self._mask((rule, may_end), last, allow)
 
     def feed(self, pieces: Sequence[int]) -> list[int]:
         """Pieces as the network reads them: a word it does not know is UNK."""
@@ -59,20 +80,17 @@ class Direction:
     def known(self, piece: int) -> int:
         return piece if piece < len(self.vocabulary) else UNK
 
-    def _allowed(self, last: int) -> object:
-        return (
-            self.vocabulary.boundaries_before(last)
-            if self.backward
-            else self.vocabulary.boundaries_after(last)
+    def _boundaries(self, last: int) -> Tensor:
+        """For each piece: does it stand in another token than `last`?"""
+        vocabulary = self.vocabulary
+        return torch.from_numpy(
+            vocabulary.boundaries_before(last) if self.backward else vocabulary.boundaries_after(last)
         )
 
-    def _banned_array(self) -> Tensor:
-        mask = torch.from_numpy(self.vocabulary.never_generated.copy())
-        mask[self.decoder.last_piece] = False
-        return mask
-
-    def _cached(self, key: tuple[bool, int], allowed: object) -> Tensor:
+    def _mask(self, rule: Hashable, last: int | None, allowed: Callable[[], Tensor]) -> Tensor:
+        """A mask made once for all pieces that are alike: search compares and adds masks at every step."""
+        key = rule, None if last is None else self.vocabulary.boundary_class(last, self.backward)
         if key not in self._masks:
-            mask = allowed()  # type: ignore[operator]
-            self._masks[key] = torch.zeros(len(mask)).masked_fill(~mask, float("-inf"))
+            mask = torch.zeros(len(self.vocabulary)).masked_fill(~allowed(), float("-inf"))
+            self._masks[key] = mask.to(next(self.decoder.parameters()).device)
         return self._masks[key]

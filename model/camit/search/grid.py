@@ -1,11 +1,12 @@
 """Grid beam search with ordered constraints (Hokamp & Liu 2017; the paper's section on several revisions).
 
-A hypothesis either writes freely, starts the next phrase, or continues the phrase it opened. Hypotheses compete only
-inside their *bank*, the number of phrase pieces they cover; only the last bank may end the sentence. So each phrase
-stands in the result, whole, in order and on word boundaries, whatever the network thinks of it. Without phrases there is
-one bank, and this is plain beam search.
+A hypothesis either writes freely, starts the next phrase, or continues the phrase it opened. Hypotheses
+compete only inside their *bank*, the number of phrase pieces they cover; only the last bank may end the
+sentence. So each phrase stands in the result, whole, in order and on word boundaries, whatever the network
+thinks of it. Without phrases there is one bank, and this is plain beam search.
 
-The network runs batched over all rows of all problems; the bookkeeping is plain Python over the few best candidates.
+The network runs batched over all rows of all problems; the bookkeeping is plain Python over the few best
+candidates.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from camit.search.direction import Direction
 
 Phrase = tuple[int, ...]
 WORD_LIMIT = 12  # pieces a word begun at the length limit may still take
+PATIENCE = 4  # pieces of probability 1 a hypothesis is given before a search ends without it
 
 
 @dataclass(frozen=True)
 class Problem:
     """One sentence to write on, in the order of its direction.
 
-    `anchored`: nothing may follow the last phrase. `once`: phrases that must not be written freely a second time.
-    `limit`: how many pieces may be written freely behind the prefix.
+    `anchored`: nothing may follow the last phrase. `once`: phrases that must not be written freely a second
+    time. `limit`: how many pieces may be written freely behind the prefix.
     """
 
     sentence: int  # row of the start state
@@ -51,7 +53,7 @@ class Written(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A word from memory, offered at one step: its pieces, the probability of copying it, and the entry it comes from.
+    """A word from memory, offered at one step: its pieces, its probability, and the entry it comes from.
 
     `times`: how often the word may stand in the sentence before it is offered no more.
     """
@@ -115,6 +117,12 @@ class _Beam:
     live: list[Hypothesis]
     finished: list[Written] = field(default_factory=list)
 
+    def finish(self, hypothesis: Hypothesis, value: float) -> None:
+        prefix = len(hypothesis.pieces) - hypothesis.scored
+        pieces, starts = hypothesis.pieces[prefix:], tuple(s - prefix for s in hypothesis.starts)
+        if all(pieces != w.pieces for w in self.finished):
+            self.finished.append(Written(pieces, starts, value / (hypothesis.scored + 1)))
+
 
 def search(
     direction: Direction,
@@ -126,12 +134,12 @@ def search(
     reader: Reader | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> list[list[Written]]:
-    """The `best` hypotheses of each problem, best first. `check` is called at every step and may raise to cancel."""
+    """The `best` hypotheses of each problem, best first. `check` is called at every step and may raise."""
     if not problems:
         return []
     decoder = direction.decoder
     device = next(decoder.parameters()).device
-    # What all prefixes have in common in length is read in one pass; the rest of the longer ones is forced step by step.
+    # As far as all prefixes reach they are read in one pass; the rest of the longer ones is forced in steps.
     common = min(len(problem.prefix) for problem in problems)
     rows = torch.tensor([problem.sentence for problem in problems], device=device)
     known = [[decoder.first_piece, *direction.feed(problem.prefix[:common])] for problem in problems]
@@ -151,16 +159,15 @@ def search(
         )
         for problem in problems
     ]
+    features = Features(*(x[:, -1:] for x in features))
     while True:
-        owners = [(b, h) for b in beams for h in b.live]
-        last = Features(*(x[:, -1:] for x in features))
-        expansions = _expand(direction, owners, last, beam, reader)
+        expansions = _expand(direction, [(b, h) for b in beams for h in b.live], features, beam, reader)
         rows_next: list[int] = []
         pieces_next: list[int] = []
         row = 0
         for b in beams:
-            mine = [c for i in range(len(b.live)) for c in expansions[row + i]]
-            survivors = _choose(direction, b, row, mine, beam)
+            mine = expansions[row : row + len(b.live)]
+            survivors = _choose(b, row, mine, beam, best) if mine else []
             for parent, hypothesis in survivors:
                 rows_next.append(parent)
                 pieces_next.append(direction.known(hypothesis.pieces[-1]))
@@ -187,45 +194,49 @@ def _expand(
     copies: list[list[Copy]] = [[] for _ in owners]
     if reader is not None:
         _, offered = reader.read(features)
-        # What stands in the sentence already is not copied again, or a strong memory would repeat itself for ever.
+        # What stands in the sentence already is not copied again, or a strong memory would repeat itself.
         copies = [
             [copy for copy in row if _may_copy(direction, b.problem, h, copy)]
             for (b, h), row in zip(owners, offered, strict=True)
         ]
         logp = _mixed(logp, copies)
-    free_rows = [i for i, (_, h) in enumerate(owners) if not h.forced]
     result: list[list[_Candidate]] = [[] for _ in owners]
-    for i, (_, h) in enumerate(owners):
+    free: list[int] = []
+    due: list[tuple[int, Phrase, int]] = []  # rows that must, or may, write a piece that is given
+    for i, (b, h) in enumerate(owners):
         if h.forced:
-            piece = h.forced[0]
-            # theta * r is the probability of a whole word: once it is begun, the rest of it is certain.
-            value = 0.0 if h.copying else float(logp[i, direction.known(piece)])
-            result[i].append(_Candidate(value, i, piece, _FORCED, h.forced[1:]))
-    if not free_rows:
-        return result
-    masks = [_mask(direction, *owners[i]) for i in free_rows]
-    whole = len(free_rows) == len(owners)
-    scores = (logp if whole else logp[free_rows]) + torch.stack(masks)
-    values, pieces = (x.tolist() for x in scores.topk(min(beam + 1, scores.shape[1]), dim=1))
-    for n, i in enumerate(free_rows):
-        b, h = owners[i]
-        row = result[i]
-        for value, piece in zip(values[n], pieces[n], strict=True):
-            if value == float("-inf"):
-                break
-            row.append(_Candidate(value, i, piece, _END if piece == end else _FREE, ()))
+            due.append((i, h.forced, _FORCED))
+            continue
+        free.append(i)
         if h.phrase < len(b.problem.phrases):
             phrase = b.problem.phrases[h.phrase]
             if not h.pieces or direction.boundary(h.pieces[-1], phrase[0]):
-                row.append(
-                    _Candidate(float(logp[i, direction.known(phrase[0])]), i, phrase[0], _START, phrase[1:])
-                )
-        for copy in copies[i]:
+                due.append((i, phrase, _START))
+    if free:
+        masks = [_mask(direction, *owners[i]) for i in free]
+        mask = masks[0] if all(m is masks[0] for m in masks) else torch.stack(masks)
+        scores = (logp if len(free) == len(owners) else logp[free]) + mask
+        values, pieces = (x.tolist() for x in scores.topk(min(beam + 1, scores.shape[1]), dim=1))
+        for n, i in enumerate(free):
+            result[i] = [
+                _Candidate(value, i, piece, _END if piece == end else _FREE, ())
+                for value, piece in zip(values[n], pieces[n], strict=True)
+                if value > float("-inf")
+            ]
+    if due:
+        given = [direction.known(phrase[0]) for _, phrase, _ in due]
+        for (i, phrase, kind), value in zip(due, logp[[i for i, _, _ in due], given].tolist(), strict=True):
+            # theta * r is the probability of a whole word: once it is begun, the rest of it is certain.
+            certain = kind == _FORCED and owners[i][1].copying
+            result[i].append(_Candidate(0.0 if certain else value, i, phrase[0], kind, phrase[1:]))
+    for i, offers in enumerate(copies):
+        for copy in offers:
             if len(copy.pieces) == 1 and copy.pieces[0] < logp.shape[1]:
                 continue  # already mixed into the distribution
+            b, h = owners[i]
             if _room(direction, b.problem, h):
                 value = math.log(copy.probability)
-                row.append(_Candidate(value, i, copy.pieces[0], _COPY, copy.pieces[1:]))
+                result[i].append(_Candidate(value, i, copy.pieces[0], _COPY, copy.pieces[1:]))
     return result
 
 
@@ -239,7 +250,7 @@ def _may_copy(direction: Direction, problem: Problem, hypothesis: Hypothesis, co
 
 
 def _mixed(logp: Tensor, copies: Sequence[Sequence[Copy]]) -> Tensor:
-    """P = (1 - theta) P + theta r, for copied words of one known piece; longer ones are candidates of their own."""
+    """P = (1 - theta) P + theta r, for copied words of one known piece; longer ones are candidates."""
     theta = [sum(copy.probability for copy in row) for row in copies]
     if not any(theta):
         return logp
@@ -274,26 +285,16 @@ def _room(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> boo
 
 def _mask(direction: Direction, beam: _Beam, hypothesis: Hypothesis) -> Tensor:
     """What a hypothesis may write freely: 0 or minus infinity for each piece."""
-    problem, end = beam.problem, direction.decoder.last_piece
-    complete = hypothesis.phrase == len(problem.phrases)
-    if _room(direction, problem, hypothesis):
-        mask = direction.banned
-        doubled = _doubled(direction, problem, hypothesis)
-        if hypothesis.closed and hypothesis.pieces:
-            mask = mask + direction.starts_token(hypothesis.pieces[-1])
-        elif doubled:
-            mask = mask + direction.goes_on(hypothesis.pieces[-1])
-        may_end = complete and not doubled
-    else:  # nothing but the phrases that are still due, and then the end
-        mask = torch.full_like(direction.banned, float("-inf"))
-        may_end = complete
-        mask[end] = 0.0
+    problem, pieces = beam.problem, hypothesis.pieces
     # An empty sentence is no translation: the end needs something before it.
-    if may_end and hypothesis.pieces:
-        return mask
-    mask = mask.clone()
-    mask[end] = float("-inf")
-    return mask
+    may_end = bool(pieces) and hypothesis.phrase == len(problem.phrases)
+    if not _room(direction, problem, hypothesis):  # only the phrases that are still due, and then the end
+        return direction.allowed("nothing", None, may_end)
+    if hypothesis.closed and pieces:
+        return direction.allowed("new token", pieces[-1], may_end)
+    if _doubled(direction, problem, hypothesis):
+        return direction.allowed("same token", pieces[-1], may_end=False)
+    return direction.allowed("anything", None, may_end)
 
 
 def _doubled(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> bool:
@@ -303,57 +304,65 @@ def _doubled(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> 
     pieces = hypothesis.pieces
     for phrase in problem.once:
         n = len(phrase)
-        if pieces[-n:] == phrase and hypothesis.scored >= n:
-            if len(pieces) == n or direction.boundary(pieces[-n - 1], pieces[-n]):
-                return True
+        whole = pieces[-n:] == phrase and hypothesis.scored >= n
+        if whole and (len(pieces) == n or direction.boundary(pieces[-n - 1], pieces[-n])):
+            return True
     return False
 
 
 def _choose(
-    direction: Direction, beam: _Beam, offset: int, candidates: list[_Candidate], width: int
+    beam: _Beam, offset: int, expansions: Sequence[Sequence[_Candidate]], width: int, best: int
 ) -> list[tuple[int, Hypothesis]]:
     """The survivors of one problem: the best of each bank, with the row they come from."""
     banks: dict[int, list[tuple[float, int, _Candidate]]] = defaultdict(list)
-    for order, candidate in enumerate(candidates):
-        parent = beam.live[candidate.parent - offset]
-        inside = candidate.kind == _FORCED and parent.phrase < len(parent.starts)
-        bank = parent.covered + (candidate.kind == _START or inside)
-        # A prefix is given, not chosen: it does not count.
-        counts = not (candidate.kind == _FORCED and parent.scored == 0 and parent.covered == 0)
-        banks[bank].append((-(parent.score + (candidate.score if counts else 0.0)), order, candidate))
+    order = 0
+    for parent, candidates in zip(beam.live, expansions, strict=True):
+        for candidate in candidates:
+            inside = candidate.kind == _FORCED and parent.phrase < len(parent.starts)
+            bank = parent.covered + (candidate.kind == _START or inside)
+            value = parent.score + (candidate.score if _counts(parent, candidate) else 0.0)
+            banks[bank].append((-value, order, candidate))
+            order += 1
     survivors: list[tuple[int, Hypothesis]] = []
     for bank, entries in banks.items():
         entries.sort()
         # Each finished hypothesis takes a place of the last bank, so the search ends by itself.
         places = width - (len(beam.finished) if bank == beam.total else 0)
-        seen: set[tuple[Phrase, Phrase]] = set()
+        seen: set[tuple[Phrase, Phrase, bool]] = set()
         for negative, _, candidate in entries:
             if places <= 0:
                 break
             parent = beam.live[candidate.parent - offset]
             if candidate.kind == _END:
-                length = parent.scored + 1
-                prefix = len(parent.pieces) - parent.scored
-                beam.finished.append(
-                    Written(
-                        parent.pieces[prefix:], tuple(s - prefix for s in parent.starts), -negative / length
-                    )
-                )
+                beam.finish(parent, -negative)
+                places = width - len(beam.finished) - len(seen)
+                continue
+            hypothesis = _grow(parent, candidate, -negative, bank)
+            # The same pieces again are of use only if one of them ends in a phrase and the other may grow.
+            key = hypothesis.pieces, hypothesis.forced, hypothesis.closed
+            if key not in seen:
+                seen.add(key)
                 places -= 1
-                continue
-            key = (*parent.pieces, candidate.piece), candidate.forced
-            if key in seen:
-                continue
-            seen.add(key)
-            places -= 1
-            survivors.append((candidate.parent, _grow(parent, candidate, -negative, bank)))
-    if len(beam.finished) >= width:
+                survivors.append((candidate.parent, hypothesis))
+    if len(beam.finished) >= width or _settled(beam, survivors, best):
         return []
     return survivors
 
 
+def _settled(beam: _Beam, survivors: Sequence[tuple[int, Hypothesis]], best: int) -> bool:
+    """Would even a few more pieces of probability 1 lift no survivor above the best that are finished?"""
+    if len(beam.finished) < best:
+        return False
+    reached = sorted((w.score for w in beam.finished), reverse=True)[best - 1]
+    return all(h.score / (h.scored + 1 + PATIENCE) <= reached for _, h in survivors)
+
+
+def _counts(parent: Hypothesis, candidate: _Candidate) -> bool:
+    """A prefix is given, not chosen: it does not count."""
+    return not (candidate.kind == _FORCED and parent.scored == 0 and parent.covered == 0)
+
+
 def _grow(parent: Hypothesis, candidate: _Candidate, score: float, bank: int) -> Hypothesis:
-    counts = not (candidate.kind == _FORCED and parent.scored == 0 and parent.covered == 0)
     starts = (*parent.starts, len(parent.pieces)) if candidate.kind == _START else parent.starts
     in_phrase = len(starts) > parent.phrase
     phrase = parent.phrase
@@ -368,13 +377,10 @@ def _grow(parent: Hypothesis, candidate: _Candidate, score: float, bank: int) ->
         forced=candidate.forced,
         closed=was_forced and not candidate.forced,
         starts=starts,
-        scored=parent.scored + counts,
+        scored=parent.scored + _counts(parent, candidate),
         copying=bool(candidate.forced) and (candidate.kind == _COPY or parent.copying),
     )
 
 
 def _ranked(beam: _Beam, best: int) -> list[Written]:
-    unique: dict[Phrase, Written] = {}
-    for written in sorted(beam.finished, key=lambda w: -w.score):
-        unique.setdefault(written.pieces, written)
-    return list(unique.values())[:best]
+    return sorted(beam.finished, key=lambda w: -w.score)[:best]
