@@ -196,3 +196,24 @@ def test_the_backward_decoder_reads_from_the_end() -> None:
     read, gold = shifted(reversed_rows(target), network.backward_decoder)
     assert read.tolist() == [[EOS, 9, 8, 0], [EOS, 12, 11, 10]]
     assert gold.tolist() == [[9, 8, BOS, 0], [12, 11, 10, BOS]]
+
+
+@pytest.mark.parametrize("arch", ["transformer", "rnnsearch"])
+def test_autocast_changes_the_loss_and_its_gradient_only_a_little(arch: str) -> None:
+    """What a GPU does, on the CPU."""
+    torch.manual_seed(1)
+    network = build(NetworkConfig(arch=arch, source_size=20, target_size=20, d=16, heads=2, ff=16))
+    source, target = torch.tensor([[5, 6, 7], [4, 0, 0]]), torch.tensor([[8, 9, 0, 0], [10, 11, 12, 13]])
+    results = []
+    for enabled in (False, True):
+        network.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            total, forward, _ = BothDirections(network, 0.1)(source, target)
+        total.backward()
+        gradient = torch.cat([p.grad.flatten() for p in network.parameters() if p.grad is not None])
+        assert gradient.dtype == torch.float32
+        results.append((total.item(), forward.item(), gradient))
+    exact, rough = results
+    assert rough[0] == pytest.approx(exact[0], rel=0.02)
+    assert rough[1] == pytest.approx(exact[1], rel=0.02)
+    assert float(F.cosine_similarity(exact[2], rough[2], dim=0)) > 0.99

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,6 +61,9 @@ def train(
     average: Annotated[float, typer.Option(help="Decay of the averaged weights.")] = 0.9995,
     checkpoint_minutes: Annotated[float, typer.Option(help="Time between checkpoints.")] = 5.0,
     validate_minutes: Annotated[float, typer.Option(help="Time between validations.")] = 15.0,
+    memory_lines: Annotated[
+        int, typer.Option(help="Lines of documents to train the revision memory on at the end; 0 for none.")
+    ] = 4_000,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 1,
     json: Annotated[Path | None, typer.Option(help="Write the result for machines.")] = None,
 ) -> None:
@@ -97,10 +101,42 @@ def train(
             if resume:
                 trainer.resume()
             trainer.run()
+        if processes.first and settings.memory_lines:
+            _train_memory(console, folder, settings)
+        processes.barrier()
         if processes.first and json is not None:
             json.write_bytes(msgspec.json.encode({"position": trainer.position, "settings": settings}))
     finally:
         processes.leave()
+
+
+def _train_memory(console: Console, folder: Any, settings: Any) -> None:
+    """The second stage, with the model the first one wrote."""
+    from camit.training.documents import sample_documents
+    from camit.training.memory import GateTraining, train_gates
+    from camit.translator import load
+
+    documents = sample_documents(
+        [Path(mixture.path) for mixture in settings.train], settings.memory_lines, settings.seed
+    )
+    if len(documents) < 2:
+        console.print("no documents of several lines: the revision memory keeps its untrained gates")
+        return
+    with console.status("training the revision memory") as status:
+        gates, report = train_gates(
+            load(folder.path),
+            documents,
+            GateTraining(sentences=settings.memory_lines, seed=settings.seed),
+            progress=status.update,
+        )
+    gates.save(folder.path)
+    folder.append_log({"kind": "memory", **asdict(report)})
+    console.print(
+        f"revision memory: {report.forward:+.1f} forward, {report.backward:+.1f} backward in log-probability "
+        f"per 1,000 held-out words, {report.copyable:,} of {report.words:,} of which the memory holds",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def restart_with_environment() -> None:

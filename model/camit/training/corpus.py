@@ -49,6 +49,11 @@ class Pair:
     source: str
     references: tuple[str, ...]
 
+    @property
+    def target(self) -> str:
+        """What training aims at: the first reference."""
+        return self.references[0]
+
 
 def read_corpus(path: Path) -> Iterator[Pair]:
     """The lines of a TSV corpus, gzip or not; raises `CorpusError` at the first line that is none."""
@@ -111,14 +116,12 @@ def check_languages(path: Path, pairs: Sequence[Pair], source: str, target: str)
         foreign: list[Pair] = []
         sample = pairs[:LANGUAGE_SAMPLE]
         for pair in sample:
-            letters = [
-                c for c in fold(pair.source if side == "source" else pair.references[0]) if c.isalpha()
-            ]
+            letters = [c for c in fold(pair.source if side == "source" else pair.target) if c.isalpha()]
             if letters and not any(unicodedata.name(c, "").startswith(scripts) for c in letters):
                 foreign.append(pair)
         if len(foreign) * 2 > len(sample):
             pair = foreign[0]
-            text = pair.source if side == "source" else pair.references[0]
+            text = pair.source if side == "source" else pair.target
             raise CorpusError(
                 f"{path}, line {pair.line}: the {side} column is not {language!r} ({text[:40]!r}), and so in "
                 f"{len(foreign)} of {len(sample)} lines; are the columns or --source and --target swapped?"

@@ -176,7 +176,7 @@ def _ids(pairs: Iterable[Pair], source: Vocabulary, target: Vocabulary) -> Itera
     for pair in pairs:
         yield (
             np.array(source.feed(source.encode(pair.source)), dtype=np.int32),
-            np.array(target.feed(target.encode(pair.references[0])), dtype=np.int32),
+            np.array(target.feed(target.encode(pair.target)), dtype=np.int32),
         )
 
 

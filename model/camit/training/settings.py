@@ -98,7 +98,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
 }
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """One training run."""
 
     train: tuple[Mixture, ...]
@@ -125,7 +125,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     checkpoint_minutes: float = 5.0
     validate_minutes: float = 15.0
     seed: int = 1
-    memory_minutes: float = 0.0
+    memory_lines: int = 4_000  # lines of documents on which the revision memory is trained afterwards; 0: not
 
     def preset_or_error(self) -> Preset:
         try:

@@ -109,7 +109,7 @@ def dev_batches(path: Path, pairs: Sequence[Pair], source: Vocabulary, target: V
     rows = [
         (
             np.array(source.feed(source.encode(pair.source)), dtype=np.int32),
-            np.array(target.feed(target.encode(pair.references[0])), dtype=np.int32),
+            np.array(target.feed(target.encode(pair.target)), dtype=np.int32),
         )
         for pair in pairs
     ]

@@ -94,7 +94,7 @@ def _train_pieces(settings: Settings, side: str, size: int, language: str, segme
 def _sentences(settings: Settings, side: str) -> Iterator[str]:
     for mixture in settings.train:
         for pair in read_corpus(Path(mixture.path)):
-            yield pair.source if side == "source" else pair.references[0]
+            yield pair.source if side == "source" else pair.target
 
 
 def _keep(vocabulary: Vocabulary, path: Path) -> None:
