@@ -54,6 +54,15 @@ class Effort(msgspec.Struct, frozen=True):
         return Effort(self.words + other.words, self.keystrokes + other.keystrokes, self.mouse + other.mouse)
 
 
+class End(msgspec.Struct, frozen=True):
+    """What was left to do by hand if the revisions ended here, by the reference that is nearest then."""
+
+    rest: Effort
+    words: int  # of that reference
+    characters: int
+    told: tuple[str, ...]  # all words typed so far and by hand, without punctuation, as the judge compares
+
+
 class Sentence(msgspec.Struct, frozen=True):
     """One sentence of a simulation: everything the figures are computed from."""
 
@@ -63,28 +72,21 @@ class Sentence(msgspec.Struct, frozen=True):
     outputs: tuple[str, ...]  # after 0, 1, ... revisions
     turns: tuple[TurnRecord, ...]
     success: int | None  # revisions until the sentence was right
-    effort: Effort  # of the revisions
-    rest: Effort  # of finishing by hand
-    words: int  # of the reference it came nearest to
-    characters: int
+    ends: tuple[End, ...]  # after 0, 1, ... revisions
     unk: tuple[int, ...]  # unknown words on the screen after 0, 1, ... revisions
-    draft_words: tuple[str, ...]  # without punctuation, folded as the judge compares
+    draft_words: tuple[str, ...]  # without punctuation, as the judge compares
     reference_words: tuple[str, ...]
-    told: tuple[str, ...]  # words the user typed, those of the rest included
+
+    def effort(self, k: int) -> Effort:
+        """Of k revisions, of finishing by hand, and of accepting the sentence."""
+        return sum((turn_effort(turn.typed) for turn in self.turns[:k]), self.ends[k].rest + Effort(mouse=1))
 
 
 def record(played: Round, judge: Judge, revisions: int) -> Sentence:
     """A round as a line of the results."""
     screens = [played.after(k) for k in range(revisions + 1)]
-    final = words(played.screen)
-    nearest = judge.nearest(final, played.references)
-    success = next(
-        (k for k in range(len(played.turns) + 1) if judge.accepts(words(played.after(k)), played.references)),
-        None,
-    )
-    left = blocks(judge.keys(final), judge.keys(nearest.words))
-    typed = [turn.edit.text for turn in played.turns if turn.edit.text]
-    typed += [word for block in left for word in nearest.words[block.first : block.last]]
+    right = [judge.accepts(words(screen), played.references) for screen in screens]
+    nearest = judge.nearest(words(played.screen), played.references)
     return Sentence(
         line=played.line.line,
         document=played.line.document,
@@ -102,16 +104,21 @@ def record(played: Round, judge: Judge, revisions: int) -> Sentence:
             )
             for turn in played.turns
         ),
-        success=success,
-        effort=sum((turn_effort(turn.edit.text) for turn in played.turns), Effort(mouse=1)),
-        rest=hand_effort(left, nearest),
-        words=len(nearest.words),
-        characters=len(nearest.text),
+        success=right.index(True) if any(right) else None,
+        ends=tuple(_end(played, judge, k) for k in range(revisions + 1)),
         unk=tuple(sum(piece == UNK for piece in screen.pieces) for screen in screens),
         draft_words=_content(judge.keys(words(played.draft))),
         reference_words=_content(judge.keys(nearest.words)),
-        told=_content(judge.keys(typed)),
     )
+
+
+def _end(played: Round, judge: Judge, k: int) -> End:
+    final = words(played.after(k))
+    nearest = judge.nearest(final, played.references)
+    left = blocks(judge.keys(final), judge.keys(nearest.words))
+    typed = [turn.edit.text for turn in played.turns[:k] if turn.edit.text]
+    typed += [word for block in left for word in nearest.words[block.first : block.last]]
+    return End(hand_effort(left, nearest), len(nearest.words), len(nearest.text), _content(judge.keys(typed)))
 
 
 def turn_effort(typed: str) -> Effort:
@@ -172,11 +179,12 @@ class Figures(msgspec.Struct, frozen=True):
     signatures: dict[str, str]
 
 
-def figures(sentences: Sequence[Sentence], judge: Judge) -> Figures:
-    """The figures of a whole run."""
+def figures(sentences: Sequence[Sentence], judge: Judge, revisions: int | None = None) -> Figures:
+    """The figures of a whole run, or of one that would have ended after fewer revisions."""
     if not sentences:
         raise InputError("there are no sentences to compute figures of.")
-    revisions = len(sentences[0].outputs) - 1
+    made = len(sentences[0].outputs) - 1
+    revisions = made if revisions is None else min(revisions, made)
     metrics = quality_metrics(judge)
     references = columns(sentences)
     quality = []
@@ -189,18 +197,18 @@ def figures(sentences: Sequence[Sentence], judge: Judge) -> Figures:
         right = sum(sentence.success is not None and sentence.success <= k for sentence in sentences)
         unk = sum(sentence.unk[k] for sentence in sentences)
         quality.append(Quality(k=k, success_rate=right / len(sentences), unk=unk, **scores))
-    turns = [turn for sentence in sentences for turn in sentence.turns]
-    succeeded = [sentence.success for sentence in sentences if sentence.success is not None]
-    total = sum((sentence.effort + sentence.rest for sentence in sentences), Effort())
-    characters = sum(sentence.characters for sentence in sentences)
-    repeated, recall = repetition(sentences)
+    turns = [turn for sentence in sentences for turn in sentence.turns[:revisions]]
+    succeeded = [s.success for s in sentences if s.success is not None and s.success <= revisions]
+    total = sum((sentence.effort(revisions) for sentence in sentences), Effort())
+    characters = sum(sentence.ends[revisions].characters for sentence in sentences)
+    repeated, recall = repetition(sentences, revisions)
     return Figures(
         sentences=len(sentences),
         revisions=tuple(quality),
         revisions_per_sentence=len(turns) / len(sentences),
         revisions_to_success=fmean(succeeded) if succeeded else None,
         success_rate=len(succeeded) / len(sentences),
-        wsr=total.words / sum(sentence.words for sentence in sentences),
+        wsr=total.words / sum(sentence.ends[revisions].words for sentence in sentences),
         mar=total.mouse / characters,
         ksmr=(total.keystrokes + total.mouse) / characters,
         changed_tokens_per_turn=fmean(turn.changed for turn in turns) if turns else 0.0,
@@ -227,7 +235,7 @@ def columns(sentences: Sequence[Sentence]) -> list[list[str]]:
     return [list(column) for column in zip(*(s.references for s in sentences), strict=True)]
 
 
-def repetition(sentences: Sequence[Sentence]) -> tuple[int, float | None]:
+def repetition(sentences: Sequence[Sentence], revisions: int) -> tuple[int, float | None]:
     """Repeated mistakes, and one-shot recall, over documents in order.
 
     A word the user typed in an earlier sentence of the document and that the reference asks for again is a
@@ -244,7 +252,7 @@ def repetition(sentences: Sequence[Sentence]) -> tuple[int, float | None]:
                 if told[word] == 1:
                     chances += 1
                     hits += word in draft
-            told.update(set(sentence.told))
+            told.update(set(sentence.ends[revisions].told))
     return mistakes, hits / chances if chances else None
 
 

@@ -1,0 +1,223 @@
+"""`camit simulate`: one simulation, one of the paper's tables, or the whole results page."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from camit.checkpoint import write_atomically
+from camit.errors import InputError
+from camit.search.revise import Settings
+from camit.simulate.metrics import compare
+from camit.simulate.report import Page, curves, write_results
+from camit.simulate.run import Experiment, Run
+from camit.simulate.store import Store
+from camit.simulate.tables import Table, build, table_name
+
+FORMATS = ("text", "markdown", "json")
+
+
+def simulate(
+    corpus: Annotated[
+        list[str],
+        typer.Option(help="TSV, gzip or not: document, source, reference(s). Repeat it for --results."),
+    ],
+    model: Annotated[str, typer.Option(help="Embedded name or checkpoint directory.")] = "zh-en",
+    user: Annotated[str, typer.Option(help="ideal, ideal-fast, left-to-right or random.")] = "ideal",
+    protocol: Annotated[
+        str,
+        typer.Option(
+            help="replace-only, unidirectional, unidirectional-free, unidirectional-grid or bidirectional."
+        ),
+    ] = "bidirectional",
+    revisions: Annotated[int, typer.Option(help="At most so many revisions of a sentence.")] = 4,
+    memory: Annotated[bool, typer.Option("--memory", help="Remember fixes over a document.")] = False,
+    learning: Annotated[bool, typer.Option("--learning", help="Learn online over a document.")] = False,
+    limit: Annotated[int | None, typer.Option(help="Only the first lines of the corpus.")] = None,
+    lowercase: Annotated[
+        bool | None,
+        typer.Option(
+            "--lowercase/--no-lowercase",
+            help="Compare without case. [default: if many references begin with a small letter]",
+        ),
+    ] = None,
+    may_pass: Annotated[
+        bool,
+        typer.Option("--may-pass", help='Let "no change" be a candidate of the user. It is none by default.'),
+    ] = False,
+    confirmed: Annotated[
+        str, typer.Option(help="What memory and learning get in the end: reference or screen.")
+    ] = "reference",
+    beam: Annotated[int, typer.Option(help="Beam size.")] = 4,
+    stability: Annotated[
+        float, typer.Option(help="0 to 1: how much a revision keeps of the screen.")
+    ] = Settings().stability,
+    seed: Annotated[int, typer.Option(help="Of the random user.")] = 1,
+    processes: Annotated[int, typer.Option(help="Split the corpus; the results are the same.")] = 1,
+    table: Annotated[
+        str | None,
+        typer.Option(help="ideal, multi, history or unk: one of the paper's tables instead of one run."),
+    ] = None,
+    results: Annotated[Path | None, typer.Option(help="Write the whole results page to this file.")] = None,
+    word_model: Annotated[
+        str | None, typer.Option(help="With --results: the word-level model for unknown words.")
+    ] = None,
+    runs: Annotated[
+        Path | None, typer.Option(help="Directory that keeps finished runs, to go on after a stop.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="The --json of an earlier run: paired bootstrap against it.")
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="Of what is printed: text, markdown or json.")
+    ] = "text",
+    json: Annotated[Path | None, typer.Option(help="Write everything for machines to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write BLEU against revisions to this SVG file.")] = None,
+) -> None:
+    """Play a corpus with a simulated user, and print what it took and what came of it."""
+    if form not in FORMATS:
+        raise InputError(f"unknown format {form!r}; choose one of {', '.join(FORMATS)}.")
+    if confirmed not in ("reference", "screen"):
+        raise InputError(f"confirmed must be reference or screen, not {confirmed!r}.")
+    if len(corpus) > 1 and results is None:
+        raise InputError("several corpora need --results; give one --corpus for a single run or table.")
+    base = Experiment(
+        model=model,
+        corpus=corpus[0],
+        user=user,
+        protocol=protocol,
+        revisions=revisions,
+        memory=memory,
+        learning=learning,
+        limit=limit,
+        lowercase=lowercase,
+        no_change_is_a_candidate=may_pass,
+        confirmed="screen" if confirmed == "screen" else "reference",
+        beam=beam,
+        stability=stability,
+        seed=seed,
+    )
+    base.rules()
+    with _progress() as bars:
+        store = Store(runs, processes, _announcer(bars))
+        if results is not None:
+            page = Page(tuple(corpus), base, word_model, _command_line())
+            tables = write_results(results, page, store)
+        elif table is not None:
+            tables = [build(table_name(table), base, store.get)]
+        else:
+            tables = []
+            store.get(base)
+    if tables:
+        if json is not None:
+            write_atomically(json, b"[" + b",".join(t.as_json() for t in tables) + b"]\n")
+        for one in tables:
+            print(_rendered(one, form))
+    else:
+        run = store.runs[0]
+        if json is not None:
+            write_atomically(json, run.to_json())
+        print(run.to_json().decode() if form == "json" else _rendered(summary(run), form))
+        if against is not None:
+            print(_against(run, against))
+    if plot is not None:
+        name = Path(corpus[0]).name.split(".")[0]
+        write_atomically(plot, curves(name, store.runs, store.runs[0].settings).encode())
+
+
+def summary(run: Run) -> Table:
+    """The figures of one run as a table."""
+    f = run.figures
+    rows = [
+        (
+            str(q.k),
+            f"{q.bleu:.2f}",
+            f"{q.chrf:.2f}",
+            f"{q.ter:.2f}",
+            f"{100 * q.success_rate:.1f} %",
+            str(q.unk),
+        )
+        for q in f.revisions
+    ]
+    s = run.settings
+    history = (" +memory" if s.memory else "") + (" +learning" if s.learning else "")
+    notes = [
+        f"revisions per sentence {f.revisions_per_sentence:.2f}, success rate {100 * f.success_rate:.1f} %, "
+        f"WSR {f.wsr:.3f}, MAR {f.mar:.3f}, KSMR {f.ksmr:.3f}",
+        f"words changed per turn {f.changed_tokens_per_turn:.2f}, repeated mistakes {f.repeated_mistakes}, "
+        f"one-shot recall {'none' if f.one_shot_recall is None else format(f.one_shot_recall, '.3f')}",
+        f"BLEU {f.signatures['bleu']}",
+        f'"no change" is {"" if s.no_change_is_a_candidate else "not "}a candidate of the user',
+    ]
+    if f.seconds is not None:
+        notes.append(
+            f"seconds per revision p50 {f.seconds.p50:.3f}, p95 {f.seconds.p95:.3f} "
+            f"({f.seconds.measured} measured, one thread); whole run {run.provenance.seconds:.0f} s"
+        )
+    return Table(
+        "run",
+        f"{Path(s.corpus).name}, {f.sentences} sentences, {s.user} user, {s.protocol}{history}",
+        ("revisions", "BLEU", "chrF", "TER", "success", "UNK"),
+        tuple(rows),
+        tuple(notes),
+    )
+
+
+def _rendered(table: Table, form: str) -> str:
+    if form == "json":
+        return table.as_json().decode()
+    return table.as_markdown() if form == "markdown" else table.as_text()
+
+
+def _against(run: Run, path: Path) -> str:
+    try:
+        other = Run.from_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read ({error.strerror}); give a file written by --json."
+        ) from error
+    lines = [f"against {path.name} ({other.settings.protocol}), paired bootstrap:"]
+    for k in range(min(len(run.figures.revisions), len(other.figures.revisions))):
+        found = compare(run.sentences, other.sentences, run.judge, k)
+        lines.append(f"  after {k}: BLEU {found.difference:+.2f}, p = {found.p:.3f}")
+    return "\n".join(lines)
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+
+
+def _announcer(bars: Progress) -> Callable[[Experiment, int], Callable[[int], None]]:
+    def announce(experiment: Experiment, lines: int) -> Callable[[int], None]:
+        history = (" +memory" if experiment.memory else "") + (" +learning" if experiment.learning else "")
+        task = bars.add_task(f"{Path(experiment.corpus).name}  {experiment.protocol}{history}", total=lines)
+        return lambda done: bars.advance(task, done)
+
+    return announce
+
+
+def _command_line() -> str:
+    """What was typed, without the directories of the machine it was typed on."""
+    words = [Path(word).name if "/" in word else word for word in sys.argv]
+    return shlex.join(words)

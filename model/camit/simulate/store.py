@@ -1,0 +1,88 @@
+"""Finished runs on disk, so that tables share them and an interrupted evaluation goes on where it stopped.
+
+A stored run answers for an experiment when settings, weights, lines and code are the same; one with more
+revisions answers for fewer, since later revisions do not change earlier ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from camit.checkpoint import write_atomically
+from camit.errors import InputError
+from camit.simulate.run import Experiment, Run, commit, corpus_digest, model_digest, prepare, simulate
+from camit.translator import load
+
+Announce = Callable[[Experiment, int], Callable[[int], None]]  # experiment, lines -> progress
+
+
+class Store:
+    """Runs by their experiment; with a directory they outlive the process."""
+
+    def __init__(self, directory: Path | None, processes: int, announce: Announce) -> None:
+        self._directory = directory
+        self._processes = processes
+        self._announce = announce
+        self._runs: dict[Experiment, Run] = {}
+        self._models: dict[str, str] = {}
+
+    def get(self, experiment: Experiment) -> Run:
+        """The run of an experiment: known, stored, or played now."""
+        experiment, lines = prepare(experiment)
+        for known in self._runs.values():
+            if _answers(known.settings, experiment):
+                return known
+        run = self._stored(experiment, corpus_digest(lines))
+        if run is None:
+            progress = self._announce(experiment, len(lines))
+            run = simulate(experiment, processes=self._processes, progress=progress)
+            if self._directory is not None:
+                self._directory.mkdir(parents=True, exist_ok=True)
+                write_atomically(self._path(experiment), run.to_json())
+        self._runs[run.settings] = run
+        return run
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All that were asked for."""
+        return tuple(self._runs.values())
+
+    def _path(self, experiment: Experiment) -> Path:
+        assert self._directory is not None
+        digest = hashlib.sha256(msgspec.json.encode(experiment)).hexdigest()[:10]
+        history = ("-memory" if experiment.memory else "") + ("-learning" if experiment.learning else "")
+        return (
+            self._directory / f"{Path(experiment.corpus).stem}-{experiment.protocol}{history}-{digest}.json"
+        )
+
+    def _stored(self, experiment: Experiment, corpus: str) -> Run | None:
+        if self._directory is None or not self._directory.is_dir():
+            return None
+        for path in sorted(self._directory.glob(f"{Path(experiment.corpus).stem}-*.json")):
+            try:
+                run = Run.from_json(path.read_bytes())
+            except InputError:
+                continue  # half a file, or of another version: played again
+            found = run.provenance
+            if (
+                _answers(run.settings, experiment)
+                and found.corpus == corpus
+                and found.commit == commit()
+                and found.model == self._model(experiment.model)
+            ):
+                return run
+        return None
+
+    def _model(self, name: str) -> str:
+        if name not in self._models:
+            self._models[name] = model_digest(load(name))
+        return self._models[name]
+
+
+def _answers(known: Experiment, wanted: Experiment) -> bool:
+    same = msgspec.structs.replace(known, revisions=wanted.revisions) == wanted
+    return same and known.revisions >= wanted.revisions
