@@ -72,7 +72,9 @@ def _network(settings: Settings, folder: RunFolder) -> tuple[Network, tuple[Voca
     torch.manual_seed(settings.seed)
     preset = settings.preset_or_error()
     if settings.init is not None:
-        start = load_checkpoint(settings.init)
+        # A run that is resumed has a model of its own by now; the one it came from may be gone.
+        own = (folder.path / "config.json").exists()
+        start = load_checkpoint(folder.path if own else settings.init)
         languages = (start.source.language, start.target.language)
         if languages != (settings.source, settings.target):
             raise TrainingError(
