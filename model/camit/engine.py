@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from camit import plan as planning
+from camit.errors import InputError
 from camit.memory import RevisionMemory
 from camit.plan import Gap, Plan, Version
 from camit.search.grid import Phrase
@@ -50,7 +51,10 @@ class Engine:
         readers = self._memory.readers(source)
         reader = readers.forward if readers else None
         pieces, _ = self._translator.best(read.sources, settings.beam, reader, self._check)[0]
-        return Version(pieces, self._tokens(read, [pieces], readers)[0])
+        tokens = self._tokens(read, [pieces], readers)[0]
+        if not tokens:
+            raise InputError(f"the model has no words for {source!r}; put it another way.")
+        return Version(pieces, tokens)
 
     def revise(self, source: str, version: Version, plan: Plan, settings: Settings) -> Version:
         """Search what a plan asks for."""

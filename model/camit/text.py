@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -356,7 +356,7 @@ class PieceVocabulary(Vocabulary):
     def save(self, path: Path) -> None:
         path.write_bytes(self._model)
 
-    @property
+    @cached_property
     def never_generated(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         # A lone byte is a fraction of a character, and a piece that folding would change could not be typed again.
         odd = [

@@ -40,6 +40,10 @@ class Direction:
             else self.vocabulary.boundary(last, following)
         )
 
+    def says(self, piece: int) -> bool:
+        """Is there any text in this piece?"""
+        return self.vocabulary.characters(piece) > 0
+
     # Masks are added to scores [vocabulary]: 0 for what may be written, minus infinity for the rest.
 
     @property

@@ -286,8 +286,8 @@ def _room(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> boo
 def _mask(direction: Direction, beam: _Beam, hypothesis: Hypothesis) -> Tensor:
     """What a hypothesis may write freely: 0 or minus infinity for each piece."""
     problem, pieces = beam.problem, hypothesis.pieces
-    # An empty sentence is no translation: the end needs something before it.
-    may_end = bool(pieces) and hypothesis.phrase == len(problem.phrases)
+    # An empty sentence is no translation: the end needs something before it, and not only space marks.
+    may_end = any(map(direction.says, pieces)) and hypothesis.phrase == len(problem.phrases)
     if not _room(direction, problem, hypothesis):  # only the phrases that are still due, and then the end
         return direction.allowed("nothing", None, may_end)
     if hypothesis.closed and pieces:

@@ -1,0 +1,1 @@
+"""Endurance tests of drafts and sessions: random operations, kills, many confirmations, threads."""

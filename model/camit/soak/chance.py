@@ -1,0 +1,119 @@
+"""Random people: what they type, where they click, and random networks for them to meet."""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+from random import Random
+
+import sentencepiece
+import torch
+
+from camit.checkpoint import Checkpoint
+from camit.draft import Draft
+from camit.networks import NetworkConfig, build
+from camit.soak.oracle import Action
+from camit.text import PieceVocabulary, Vocabulary, WordVocabulary
+from camit.translator import Translator
+
+SOURCES = (
+    "我们昨天在公园里看到了他和他的老板。",
+    "你好，老板。",
+    "这部电影的导演不喜欢记者。",
+    "我不知道他为什么没有来，也许他生病了。",
+    "请把门关上！",
+    "她说：“明天见。”",
+    "科学家们在海底发现了一种新的鱼。",
+    "如果你有时间，我们可以一起去看那部关于鲸鱼的电影，然后吃晚饭。",
+    "三点半，火车准时到站。",
+    "好。",
+)
+TOY_SOURCES = (
+    "the cat sat on the mat.",
+    "the dog ran, the cat sat!",
+    "a catalogue of dogs and cats (mats and logs).",
+    "the cat's dog isn't red; it is a big red dog.",
+    "not now, not then, not ever.",
+    "why?",
+)
+# Common words, phrases, punctuation, names in pieces, letters outside the vocabulary, and things that look odd.
+TYPED = (
+    "the", "met", "filmmakers", "boss", "Yesterday", "his old friend", "a blue whale", "isn't", "well-known", "2,5",
+    ",", ".", "?!", "…", "%", "(maybe)", "\u201cyes\u201d", "\u2019s", "-", "--", "C++", "e.g.", "@home", "Zürich",
+    "Σωκράτης", "鲸鱼", "🐋", "🐋🐋 ok", "naïve", "a--b", "xyzzyqq", "I", "to to", "...", "'", "_", "\u2581", "O'Neill's",
+)  # fmt: skip
+
+
+def toy(rng: Random) -> Translator:
+    """A translator with tiny random weights over a tiny vocabulary, of pieces or of words."""
+    vocabulary = rng.choice((_pieces, _words))()
+    torch.manual_seed(rng.randrange(1 << 30))
+    config = NetworkConfig(
+        arch=rng.choice(("transformer", "rnnsearch")),
+        source_size=len(vocabulary),
+        target_size=len(vocabulary),
+        d=16,
+        heads=2,
+        ff=24,
+        encoder_layers=1,
+        decoder_layers=1,
+    )
+    tiny = build(config).eval()
+    with torch.no_grad():
+        for parameter in tiny.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(3.0)  # far from flat, so that searches differ
+    return Translator(Checkpoint("toy", tiny, vocabulary, vocabulary))
+
+
+@cache
+def _pieces() -> PieceVocabulary:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TOY_SOURCES * 20),
+        model_writer=model,
+        vocab_size=330,
+        byte_fallback=True,
+        character_coverage=1.0,
+        normalization_rule_name="identity",
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    return PieceVocabulary(model.getvalue(), "en")
+
+
+def _words() -> WordVocabulary:
+    """A new one each time, since it takes up the words it meets."""
+    return WordVocabulary.build(TOY_SOURCES, 40, "en")
+
+
+def typed(rng: Random, vocabulary: Vocabulary, draft: Draft) -> str:
+    """Something to type: from the list, a word of the sentence once more, or a random word of the vocabulary."""
+    if rng.random() < 0.6:
+        return rng.choice(TYPED)
+    if rng.random() < 0.4:
+        return rng.choice(draft.tokens).text
+    bodies = vocabulary.bodies
+    return next(body for _ in range(10_000) if (body := rng.choice(bodies)).strip())
+
+
+def action(rng: Random, vocabulary: Vocabulary, draft: Draft) -> Action:
+    """An operation that is possible now."""
+    tokens = draft.tokens
+    n = len(tokens)
+    start = rng.randrange(n)
+    stop = min(n, start + 1 + (rng.randrange(4) if rng.random() < 0.3 else 0))
+    whole = stop - start == n
+    locked = any(token.locked for token in tokens[start:stop])
+    kinds = ["replace"] * (4 if n == 1 or not whole else 0) + ["insert"] * 2 + ["keep"]
+    kinds += ["delete"] * (not whole) * 2 + ["blank"] * (not whole and not locked) + ["release"] * locked
+    kinds += ["undo"] * draft.can_undo + ["redo"] * (3 * draft.can_redo)
+    kind = rng.choice(kinds)
+    if kind == "insert":
+        at = rng.choice([0, n, rng.randrange(n + 1)])
+        return Action(kind, at, at, typed(rng, vocabulary, draft))
+    return Action(kind, start, stop, typed(rng, vocabulary, draft) if kind == "replace" else "")
