@@ -46,8 +46,8 @@ def _network(run: Path, settings: Settings) -> str:
             f"# {checkpoint.name}: {settings.source} to {settings.target}",
             "",
             f"One encoder, a forward and a backward decoder ({config.arch}): d {config.d}, "
-            f"inner size {config.ff}, {config.encoder_layers} encoder and {config.decoder_layers} decoder layers, "
-            f"{count / 1e6:.1f} M parameters, stored as fp16.",
+            f"inner size {config.ff}, {config.encoder_layers} encoder and "
+            f"{config.decoder_layers} decoder layers, {count / 1e6:.1f} M parameters, stored as fp16.",
             f"Vocabularies: {len(checkpoint.source):,} {kinds[checkpoint.source.kind]} ({settings.source}), "
             f"{len(checkpoint.target):,} {kinds[checkpoint.target.kind]} ({settings.target}).",
         ]
@@ -76,7 +76,7 @@ def _data(folder: RunFolder, settings: Settings) -> str:
     rule = settings.cleaning
     lines += [
         "",
-        f"Left out: lines of more than {rule.longest} pieces, of unequal length (ratio above {rule.ratio:g}), "
+        f"Left out: lines of more than {rule.longest} pieces, of unequal length (ratio over {rule.ratio:g}) "
         f"and copies of a pair beyond {rule.copies}. Joined lines are neighbours of one document.",
     ]
     return "\n".join(lines)
@@ -93,8 +93,8 @@ def _training(settings: Settings, position: Position) -> str:
             + (f", starting from the weights of `{settings.init}`." if settings.init else "."),
             f"Adam, learning rate {settings.rate:g} after {settings.warmup:,} steps of warm-up, falling with "
             f"1/sqrt(step) from step {settings.hold:,} and to nearly nothing in the last "
-            f"{settings.cooldown:.0%} of the budget; label smoothing {settings.smoothing:g}, gradients clipped at "
-            f"{settings.clip:g}, weights averaged with decay {settings.average:g}.",
+            f"{settings.cooldown:.0%} of the budget; label smoothing {settings.smoothing:g}, "
+            f"gradients clipped at {settings.clip:g}, weights averaged with decay {settings.average:g}.",
             "",
             "```",
             command_line(settings),
