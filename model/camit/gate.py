@@ -249,5 +249,6 @@ class MemoryReader:
 
     def _stands(self, word: Phrase, pieces: Phrase, at: int) -> bool:
         stop = at + len(word)
-        whole = stop == len(pieces) or self._direction.boundary(pieces[stop - 1], pieces[stop])
-        return pieces[at:stop] == word and whole
+        return pieces[at:stop] == word and (
+            stop == len(pieces) or self._direction.boundary(pieces[stop - 1], pieces[stop])
+        )
