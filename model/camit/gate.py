@@ -128,7 +128,8 @@ def evidence(features: Features, keys: Keys, match: Match) -> Tensor:
 class MemoryReader:
     """The memory as one decoder reads it while it writes one source sentence.
 
-    `phrases` and `ids` name the entries behind `keys`. What is less probable than `cut` is not offered.
+    `phrases` and `ids` name the entries behind `keys`. What is less probable than `cut` is not offered; `trust` is added
+    to the evidence for every entry.
     """
 
     def __init__(
@@ -141,6 +142,7 @@ class MemoryReader:
         *,
         match: Match | None,
         cut: float,
+        trust: float = 0.0,
     ) -> None:
         self.ids = tuple(ids)
         self._direction = direction
@@ -160,7 +162,7 @@ class MemoryReader:
         k = gate.evidence
         self._s = (F.normalize(keys.s, dim=1) * k[0] + gate.state).t().contiguous()
         self._c = (F.normalize(keys.c, dim=1) * k[1] + gate.context).t().contiguous()
-        self._offset = gate.bias.expand(len(ids))
+        self._offset = (gate.bias + trust).expand(len(ids))
         if match is not None:
             self._match = match.pieces * k[2]
             self._offset = self._offset + k[3] * match.found + k[4] * match.rarity

@@ -30,6 +30,7 @@ from camit.translator import Translator
 
 Preset = Literal["default", "paper"]
 Anchor = tuple[str, float]
+ANCHORS = 3  # source words an entry stands for, at most
 REKEY_STEP = 16  # sentences read at once
 
 
@@ -40,7 +41,7 @@ class MemorySettings:
     size: int = 100  # the paper's
     active_from: int = 1  # entries before anything is read; the paper waits for 20
     cut: float = 0.05  # theta * r below this is not offered
-    anchors: int = 3  # source words an entry stands for, at most
+    trust: float = 0.0
     paper: bool = False  # the paper's theta and r, which look at nothing but s and c
 
 
@@ -175,6 +176,8 @@ class RevisionMemory:
             return ()
         target = vocabulary.decode(target_pieces)
         read = _read(self._translator, [(source_ids, target_pieces)])
+        attention = (read[False].attention[0], read[True].attention[0])
+        alignment = Alignment.of(self._translator, source, source_ids, *attention, len(target_pieces))
         now = time.time()
         new = []
         for start, stop in worth:
@@ -189,7 +192,7 @@ class RevisionMemory:
                     stop=stop,
                     pieces=tuple(target_pieces[start:stop]),
                     target_pieces=tuple(target_pieces),
-                    anchor=self._anchor(source, source_ids, read, len(target_pieces), start, stop),
+                    anchor=alignment.anchors(start, stop),
                     created=now,
                 )
             )
@@ -209,7 +212,7 @@ class RevisionMemory:
         read = _read(self._translator, [(ids, pieces)])
         words = tuple(w for w, _ in screen_words(source, self._translator.source_language) if _says(w))
         # A term stands for itself as a whole; of a sentence, any word.
-        anchor = ("".join(source.split()),) if len(words) <= self.settings.anchors else words
+        anchor = ("".join(source.split()),) if len(words) <= ANCHORS else words
         entry = MemoryEntry(
             id=self._next_id,
             text=text,
@@ -291,6 +294,7 @@ class RevisionMemory:
                 [self._entries[i].id for i in chosen],
                 match=match,
                 cut=self.settings.cut,
+                trust=self.settings.trust,
             )
             for direction in (self._translator.directions.forward, self._translator.directions.backward)
         )
@@ -414,17 +418,6 @@ class RevisionMemory:
         self._entries = tuple(self._entries[i] for i in chosen)
         self._keys = {b: keys.select(chosen) for b, keys in self._keys.items()} if chosen else {}
 
-    def _anchor(
-        self, source: str, ids: Sequence[int], read: dict[bool, Features], length: int, start: int, stop: int
-    ) -> tuple[Anchor, ...]:
-        """The source words attention rests on while the phrase is written, where both decoders agree."""
-        forward = read[False].attention[0, start:stop].mean(0)
-        backward = read[True].attention[0, length - stop : length - start].mean(0)
-        spread = self._translator.alignment(source, ids)
-        weights = torch.sqrt((forward @ spread) * (backward @ spread)).tolist()
-        words = screen_words(source, self._translator.source_language)
-        return choose_anchors([word for word, _ in words], weights, self.settings.anchors)
-
     def _match(self, source: str) -> tuple[list[int], Match]:
         """The entries whose source words stand in this source, and where."""
         return match_anchors(self._translator, source, [e.anchor for e in self._entries])
@@ -470,14 +463,45 @@ def _pick(read: dict[bool, Features], wanted: Sequence[tuple[int, MemoryEntry]])
     return {b: Keys(f.s[rows, at[b]].clone(), f.c[rows, at[b]].clone()) for b, f in read.items()}
 
 
-def choose_anchors(words: Sequence[str], weights: Sequence[float], most: int) -> tuple[Anchor, ...]:
-    """The few words with the most weight; a word far behind the first is left out."""
-    ranked = sorted(((w, word) for w, word in zip(weights, words, strict=True) if _says(word)), reverse=True)
-    best: dict[str, float] = {}
-    for weight, word in ranked[:most]:
-        if weight > 0.0 and weight >= 0.5 * ranked[0][0]:
-            best.setdefault(word, round(weight, 4))
-    return tuple(best.items())
+@dataclass(frozen=True)
+class Alignment:
+    """How strongly each target position looks at each source word; forward and backward in the text's order."""
+
+    words: tuple[str, ...]
+    forward: Tensor  # [pieces, words]
+    backward: Tensor  # [pieces, words]
+
+    @classmethod
+    def of(
+        cls,
+        translator: Translator,
+        source: str,
+        ids: Sequence[int],
+        forward: Tensor,
+        backward: Tensor,
+        length: int,
+    ) -> Alignment:
+        """From the attention [positions, source] of both decoders along a sentence of `length` pieces."""
+        words = tuple(word for word, _ in screen_words(source, translator.source_language))
+        spread = translator.alignment(source, ids)
+        return cls(
+            words,
+            forward[:length, : len(ids)] @ spread,
+            backward[:length, : len(ids)].flip(0) @ spread,
+        )
+
+    def anchors(self, start: int, stop: int) -> tuple[Anchor, ...]:
+        """The source words of a phrase: where both decoders look while they write it, and nothing far behind."""
+        both = torch.sqrt(self.forward[start:stop].mean(0) * self.backward[start:stop].mean(0)).tolist()
+        ranked = sorted(
+            ((weight, word) for weight, word in zip(both, self.words, strict=True) if _says(word)),
+            reverse=True,
+        )
+        best: dict[str, float] = {}
+        for weight, word in ranked[:ANCHORS]:
+            if weight > 0.0 and weight >= 0.5 * ranked[0][0]:
+                best.setdefault(word, round(weight, 4))
+        return tuple(best.items())
 
 
 def match_anchors(

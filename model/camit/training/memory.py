@@ -1,0 +1,369 @@
+"""Training the gates of the revision memory, the network frozen (the paper: "by randomly sampling words and contexts
+in the same discourse").
+
+Each document is walked through from its beginning. Words the network does not expect, as a person would have to fix them,
+are sampled into a memory; along each later sentence the gates learn to make the sentence more probable by copying from it:
+the loss is -log((1 - theta) P(word) + theta r(word)), over all words, those that cannot be copied too.
+
+The network is read once; what the gates see of it (similarities, attention) is kept as numbers, so the training itself is
+a small regression.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from camit.errors import TrainingError
+from camit.gate import Gate, Gates, Keys, PaperGate, evidence
+from camit.memory import PRESETS, Alignment, Anchor, match_anchors
+from camit.networks import Features
+from camit.search.grid import Phrase, occurrences
+from camit.search.scoring import score
+from camit.text import fold
+from camit.training.corpus import read_corpus
+from camit.translator import Translator
+
+Document = Sequence[tuple[str, str]]
+DOCUMENT = 60  # sentences of one document: the memory turns over about twice
+BATCH = 16
+MEMORY = PRESETS["default"].size
+LONGEST = 120  # pieces of a sentence, on either side
+
+
+@dataclass(frozen=True)
+class GateTraining:
+    """How the gates are trained; chosen on 18 held-out documents of dialogue, talks and books."""
+
+    sentences: int = 2_500  # beyond that nothing changes in the second digit
+    fixes: int = 4  # of one sentence, at most
+    surprise: float = 0.25  # a word the network gives less than this is one a person would fix
+    steps: int = 200
+    rate: float = 0.05
+    decay: float = 3e-3  # on W_s and W_c, which have many more numbers than there is evidence for
+    held_out: float = 0.15  # documents that decide when to stop
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class GateReport:
+    """What came of it: gain of log-probability per 1,000 held-out words, and how many of them could be copied."""
+
+    words: int
+    copyable: int
+    forward: float
+    backward: float
+    forward_paper: float
+    backward_paper: float
+
+
+def documents_of(path: Path, length: int = DOCUMENT) -> Iterator[Document]:
+    """The documents of a corpus file as lists of sentence pairs; long ones are cut."""
+    for _, pairs in groupby(read_corpus(path), key=lambda pair: pair.document):
+        document: list[tuple[str, str]] = []
+        for pair in pairs:
+            document.append((pair.source, pair.references[0]))
+            if len(document) == length:
+                yield document
+                document = []
+        if len(document) > 1:
+            yield document
+
+
+def train_gates(
+    translator: Translator,
+    documents: Iterable[Document],
+    settings: GateTraining = GateTraining(),
+    progress: Callable[[str], None] = lambda line: None,
+) -> tuple[Gates, GateReport]:
+    """Train both forms of the gate in both directions; `gates.save(directory)` puts them beside the weights.
+
+    >>> gates, report = train_gates(translator, documents_of(Path("train.tsv.gz")))  # doctest: +SKIP
+    >>> gates.save(translator.directory)  # doctest: +SKIP
+    """
+    chosen = list(_take(documents, settings.sentences))
+    if len(chosen) < 2:
+        raise TrainingError(
+            "training the memory needs at least two documents of two sentences each; give a corpus whose first column "
+            "names documents."
+        )
+    held = max(1, round(settings.held_out * len(chosen)))
+    random.Random(settings.seed).shuffle(chosen)
+    lessons: dict[bool, list[_Lessons]] = {False: [], True: []}
+    for n, document in enumerate(chosen):
+        for backward, sentences in _read(translator, document).items():
+            found = _walk(translator, sentences, settings, random.Random(f"{settings.seed}/{n}"))
+            if found is not None:
+                lessons[backward].append(found)
+        progress(f"memory: document {n + 1} of {len(chosen)}")
+    if len(lessons[False]) <= held:
+        raise TrainingError(
+            "these documents hold no word worth remembering; give longer documents, or more of them."
+        )
+    gates = Gates(lessons[False][0].s.shape[1], lessons[False][0].c.shape[1])
+    gains: dict[str, float] = {}
+    for direction, name in (
+        (translator.directions.forward, "forward"),
+        (translator.directions.backward, "backward"),
+    ):
+        parts = lessons[direction.backward]
+        train, test = _join(parts[held:]), _join(parts[:held])
+        gains[name] = _fit(gates.of(direction), train, test, settings)
+        gains[f"{name}_paper"] = _fit(gates.paper(direction), train, test, settings)
+        if not direction.backward:
+            words, copyable = len(test.alone), test.copyable
+    return gates.requires_grad_(False).eval(), GateReport(words, copyable, **gains)
+
+
+# Reading
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    """A sentence as one decoder reads it, everything in its order."""
+
+    source: str
+    pieces: Phrase
+    words: tuple[tuple[int, int], ...]  # slices of `pieces`
+    features: Features  # one row
+    logp: Tensor  # [pieces]
+    anchors: tuple[tuple[Anchor, ...], ...]  # for each word
+
+
+@dataclass(frozen=True)
+class _Lessons:
+    """Places of words in some sentences, and for each the entries that could be copied there."""
+
+    alone: Tensor  # [words] log-probability of the word by the network
+    s: Tensor  # [words, d]
+    c: Tensor  # [words, d_c]
+    row: Tensor  # [pairs] the place a pair of place and entry belongs to
+    evidence: Tensor  # [pairs, 5]
+    right: Tensor  # [pairs] 1 where the entry holds the word
+    paper_row: Tensor  # the same for all entries, whatever the source says
+    products: Tensor  # [pairs, 2] |s.s'| and |c.c'| over sqrt(d)
+    paper_right: Tensor
+
+    @property
+    def copyable(self) -> int:
+        return int((torch.zeros(len(self.alone)).index_add_(0, self.row, self.right) > 0).sum())
+
+
+def _take(documents: Iterable[Document], sentences: int) -> Iterator[Document]:
+    taken = 0
+    for document in documents:
+        if taken >= sentences:
+            return
+        if len(document) > 1:
+            taken += len(document)
+            yield document
+
+
+@torch.inference_mode()
+def _read(translator: Translator, document: Document) -> dict[bool, list[_Sentence]]:
+    """Both decoders along the sentences of a document."""
+    vocabulary, directions = translator.target_vocabulary, translator.directions
+    pairs = []
+    for texts in document:
+        source, target = map(fold, texts)
+        ids, pieces = translator.source_vocabulary.encode(source), tuple(vocabulary.encode(target))
+        if ids and pieces and max(len(ids), len(pieces)) <= LONGEST:
+            pairs.append((source, translator.encode_source(source), pieces))
+    result: dict[bool, list[_Sentence]] = {False: [], True: []}
+    for first in range(0, len(pairs), BATCH):
+        batch = pairs[first : first + BATCH]
+        sources = translator.read([ids for _, ids, _ in batch])
+        targets = [pieces for _, _, pieces in batch]
+        scored = {
+            d.backward: score(d, sources.start(d), range(len(batch)), targets)
+            for d in (directions.forward, directions.backward)
+        }
+        for row, (source, ids, pieces) in enumerate(batch):
+            n = len(pieces)
+            features = {
+                b: Features(
+                    found.features.s[row : row + 1, :n].clone(),
+                    found.features.c[row : row + 1, :n].clone(),
+                    found.features.attention[row : row + 1, :n, : len(ids)].clone(),
+                )
+                for b, found in scored.items()
+            }
+            words = vocabulary.words(pieces)
+            looks = (features[False].attention[0], features[True].attention[0])
+            alignment = Alignment.of(translator, source, ids, *looks, n)
+            anchors = tuple(alignment.anchors(word.start, word.stop) for word in words)
+            slices = tuple((word.start, word.stop) for word in words)
+            mirrored = tuple((n - stop, n - start) for start, stop in reversed(slices))
+            for d in (directions.forward, directions.backward):
+                result[d.backward].append(
+                    _Sentence(
+                        source,
+                        d.order(pieces),
+                        mirrored if d.backward else slices,
+                        features[d.backward],
+                        scored[d.backward].logp[row, :n].clone(),
+                        anchors[::-1] if d.backward else anchors,
+                    )
+                )
+    return result
+
+
+def _walk(
+    translator: Translator, sentences: Sequence[_Sentence], settings: GateTraining, chance: random.Random
+) -> _Lessons | None:
+    """Through a document with a memory of sampled words: each sentence is a lesson, then gives its own words."""
+    phrases: list[Phrase] = []
+    anchors: list[tuple[Anchor, ...]] = []
+    s: list[Tensor] = []
+    c: list[Tensor] = []
+    lessons: list[_Lessons] = []
+    for sentence in sentences:
+        if phrases:
+            keys = Keys(torch.stack(s[-MEMORY:]), torch.stack(c[-MEMORY:]))
+            lessons.append(_lessons(translator, sentence, keys, phrases[-MEMORY:], anchors[-MEMORY:]))
+        unexpected = [
+            n
+            for n, (start, stop) in enumerate(sentence.words)
+            if sentence.anchors[n] and float(sentence.logp[start:stop].sum()) < math.log(settings.surprise)
+        ]
+        for n in sorted(chance.sample(unexpected, min(settings.fixes, len(unexpected)))):
+            start, stop = sentence.words[n]
+            phrases.append(sentence.pieces[start:stop])
+            anchors.append(sentence.anchors[n])
+            s.append(sentence.features.s[0, start])
+            c.append(sentence.features.c[0, start])
+    return _join(lessons) if lessons else None
+
+
+def _lessons(
+    translator: Translator,
+    sentence: _Sentence,
+    keys: Keys,
+    phrases: Sequence[Phrase],
+    anchors: Sequence[tuple[Anchor, ...]],
+) -> _Lessons:
+    starts = [start for start, _ in sentence.words]
+    features = Features(*(x[:, starts] for x in sentence.features))
+    held = [sentence.pieces[start:stop] for start, stop in sentence.words]
+    right = torch.tensor([[float(word == phrase) for phrase in phrases] for word in held])  # [words, entries]
+    chosen, match = match_anchors(translator, sentence.source, anchors)
+    seen = torch.tensor(
+        [
+            [
+                occurrences(sentence.pieces[:start], phrases[n]) < times
+                for n, times in zip(chosen, match.times, strict=True)
+            ]
+            for start in starts
+        ],
+        dtype=torch.bool,
+    ).view(len(starts), len(chosen))
+    row, column = torch.nonzero(seen, as_tuple=True)
+    d, d_c = keys.s.shape[1], keys.c.shape[1]
+    products = torch.stack(
+        (
+            (features.s[0] @ keys.s.t()).abs() / math.sqrt(d),
+            (features.c[0] @ keys.c.t()).abs() / math.sqrt(d_c),
+        ),
+        dim=2,
+    )
+    return _Lessons(
+        alone=torch.stack([sentence.logp[start:stop].sum() for start, stop in sentence.words]),
+        s=features.s[0],
+        c=features.c[0],
+        row=row,
+        evidence=evidence(features, keys.select(chosen), match)[0][row, column],
+        right=right[:, chosen][row, column],
+        paper_row=torch.arange(len(starts)).repeat_interleave(len(phrases)),
+        products=products.flatten(0, 1),
+        paper_right=right.flatten(),
+    )
+
+
+def _join(lessons: Sequence[_Lessons]) -> _Lessons:
+    offsets = torch.tensor([0, *(len(part.alone) for part in lessons)]).cumsum(0).tolist()
+
+    def cat(name: str, shifted: bool = False) -> Tensor:
+        return torch.cat(
+            [getattr(part, name) + (at if shifted else 0) for part, at in zip(lessons, offsets, strict=False)]
+        )
+
+    return _Lessons(
+        cat("alone"),
+        cat("s"),
+        cat("c"),
+        cat("row", True),
+        cat("evidence"),
+        cat("right"),
+        cat("paper_row", True),
+        cat("products"),
+        cat("paper_right"),
+    )
+
+
+# Fitting
+
+
+def _gain(gate: Gate | PaperGate, lessons: _Lessons) -> Tensor:
+    """Log-probability won by copying, for each word. [words]"""
+    if isinstance(gate, PaperGate):
+        opened = lessons.s @ gate.state + lessons.c @ gate.context + gate.bias
+        row, right = lessons.paper_row, lessons.paper_right
+        similarity = lessons.products @ gate.similarity
+        # softmax, one for each place: its largest is taken out
+        largest = torch.full_like(lessons.alone, -math.inf).scatter_reduce(
+            0, row, similarity.detach(), "amax"
+        )
+        similarity = similarity - largest[row]
+    else:
+        opened = F.normalize(lessons.s, dim=1) @ gate.state + F.normalize(lessons.c, dim=1) @ gate.context
+        row, right = lessons.row, lessons.right
+        similarity = lessons.evidence @ gate.evidence + (opened + gate.bias)[row]
+    weight = similarity.clamp(max=60.0).exp()
+    nothing = torch.zeros_like(lessons.alone)
+    total = nothing.index_add(0, row, weight)
+    good = nothing.index_add(0, row, weight * right)
+    if isinstance(gate, PaperGate):
+        theta = torch.sigmoid(opened)
+        mixed = (1 - theta) * lessons.alone.exp() + theta * good / total.clamp(min=1e-30)
+    else:
+        mixed = (lessons.alone.exp() + good) / (1 + total)
+    least = math.exp(-20.0)  # what both find impossible teaches nothing
+    return torch.log(mixed + least) - torch.log(lessons.alone.exp() + least)
+
+
+def _fit(gate: Gate | PaperGate, train: _Lessons, test: _Lessons, settings: GateTraining) -> float:
+    """Adam from the start values; the weights that do best on held-out documents stay."""
+    many = [gate.state, gate.context]
+    few = [p for p in gate.parameters() if all(p is not q for q in many)]
+    gate.requires_grad_(True)
+    optimiser = torch.optim.AdamW(
+        [
+            {"params": few, "lr": settings.rate},
+            {"params": many, "lr": settings.rate / 10, "weight_decay": settings.decay},
+        ],
+        weight_decay=0.0,
+    )
+    best, kept = (
+        float(_gain(gate, test).detach().mean()),
+        {n: p.detach().clone() for n, p in gate.state_dict().items()},
+    )
+    for step in range(settings.steps):
+        optimiser.zero_grad()
+        loss = -_gain(gate, train).mean()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        if step % 10 == 9:
+            with torch.no_grad():
+                value = float(_gain(gate, test).mean())
+            if value > best:
+                best, kept = value, {n: p.detach().clone() for n, p in gate.state_dict().items()}
+    gate.load_state_dict(kept)
+    return 1000.0 * best
