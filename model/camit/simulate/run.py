@@ -272,7 +272,8 @@ def corpus_digest(lines: Sequence[Pair]) -> str:
 def model_digest(translator: Translator) -> str:
     if translator.directory is None:
         return "unknown"
-    return hashlib.sha256((translator.directory / "model.safetensors").read_bytes()).hexdigest()[:12]
+    # The configuration names the digest of the weights.
+    return hashlib.sha256((translator.directory / "config.json").read_bytes()).hexdigest()[:12]
 
 
 @lru_cache

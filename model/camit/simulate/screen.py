@@ -65,9 +65,16 @@ def after(screen: Version, plan: Plan, revision: Revision, vocabulary: Vocabular
 def by_hand(screen: Version, edit: Edit) -> str:
     """The text with an edit made and nothing regenerated."""
     pairs = [(token.text, token.space_before) for token in screen.tokens]
-    space = edit.start > 0 and any(map(str.isalnum, edit.text))
-    typed = [(edit.text, space)] if edit.text else []
-    return detokenise([*pairs[: edit.start], *typed, *pairs[edit.stop :]])
+    before, behind = pairs[: edit.start], pairs[edit.stop :]
+    if edit.text:
+        before.append((edit.text, _is_word(edit.text)))
+        if behind and edit.start == 0:  # what was the first word has no space of its own
+            behind[0] = (behind[0][0], _is_word(behind[0][0]))
+    return detokenise([*before, *behind])
+
+
+def _is_word(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _tokens(pieces: Sequence[int], vocabulary: Vocabulary) -> tuple[Token, ...]:
