@@ -292,7 +292,8 @@ def _mask(direction: Direction, beam: _Beam, hypothesis: Hypothesis) -> Tensor:
         return direction.allowed("nothing", None, may_end)
     if hypothesis.closed and pieces:
         return direction.allowed("new token", pieces[-1], may_end)
-    if _doubled(direction, problem, hypothesis):
+    lone_space = bool(pieces) and not direction.backward and not direction.says(pieces[-1])
+    if lone_space or _doubled(direction, problem, hypothesis):
         return direction.allowed("same token", pieces[-1], may_end=False)
     return direction.allowed("anything", None, may_end)
 
