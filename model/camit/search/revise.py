@@ -49,7 +49,7 @@ class Settings:
     beam: int = 4
     stability: float = 0.7
     rights: int = 2
-    lefts: int = 2
+    lefts: int = 1
 
     def __post_init__(self) -> None:
         if self.protocol not in get_args(Protocol):
