@@ -6,6 +6,7 @@ python -m scripts.first_contact [--keep]
 from __future__ import annotations
 
 import argparse
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -42,10 +43,17 @@ def follow_the_readme(source: str, clone: Path) -> None:
 
 
 def step(start: float, name: str, command: list[str], cwd: Path | None = None) -> None:
-    before = time.perf_counter()
+    before, busy = time.perf_counter(), processor_seconds()
     subprocess.run(command, cwd=cwd, check=True)
     now = time.perf_counter()
-    print(f"{now - start:7.1f} s  {name} ({now - before:.1f} s)", flush=True)
+    took = f"{now - before:.1f} s, of which the processor worked {processor_seconds() - busy:.1f} s"
+    print(f"{now - start:7.1f} s  {name} ({took})", flush=True)
+
+
+def processor_seconds() -> float:
+    """What the commands so far cost, however busy the machine and however slow the network."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 if __name__ == "__main__":
