@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from camit.checkpoint import EMBEDDED, load_checkpoint
 from camit.errors import CheckpointError
 from camit.networks import Decoder, Network, NetworkConfig, build
-from camit.networks.linear import FEW, Linear
+from camit.networks.layers import FEW, Linear
 from tests.helpers import tiny_network
 
 SOURCE = torch.tensor([[5, 9, 7, 12, 4]])

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from camit.networks.base import Decoder, Encoded, Features, Network, NetworkConfig, State
-from camit.networks.linear import Linear
+from camit.networks.layers import Linear, dropout
 from camit.text import BOS, EOS, PAD
 
 
@@ -48,7 +48,7 @@ class RNNDecoder(Decoder):
         )
         self.readout = Linear(d + 3 * h, d)
         self.output = Linear(d, config.target_size)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = dropout(config.dropout)
 
     def start(self, encoded: Encoded) -> RNNState:
         weights = encoded.real.to(encoded.annotations.dtype).unsqueeze(2)
@@ -98,7 +98,7 @@ class RNNSearch(Network):
         self.source_embedding = nn.Embedding(config.source_size, config.d, padding_idx=PAD)
         self.target_embedding = nn.Embedding(config.target_size, config.d)
         self.encoder = nn.GRU(config.d, config.ff, batch_first=True, bidirectional=True)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = dropout(config.dropout)
         self.forward_decoder = RNNDecoder(config, self.target_embedding, BOS, EOS)
         self.backward_decoder = RNNDecoder(config, self.target_embedding, EOS, BOS)
         for name, parameter in self.named_parameters():

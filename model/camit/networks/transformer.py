@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from camit.networks.base import Decoder, Encoded, Features, Network, NetworkConfig, State
-from camit.networks.linear import Linear, TiedEmbedding
+from camit.networks.layers import LayerNorm, Linear, Module, TiedEmbedding, dropout
 from camit.text import BOS, EOS, PAD
 
 
@@ -34,11 +35,20 @@ def _positions(count: int, d: int, dtype: torch.dtype, device: torch.device) -> 
     return torch.stack((angle.sin(), angle.cos()), dim=2).flatten(1).to(dtype)
 
 
-def dropout(p: float) -> nn.Module:
-    return nn.Dropout(p) if p else nn.Identity()
+class Source(NamedTuple):
+    """An encoded source as one layer's cross-attention reads it."""
+
+    keys: Tensor  # [sentences * heads, d / heads, source], scaled
+    values: Tensor  # [sentences * heads, source, d / heads]
+    bias: Tensor | None  # [sentences, 1, 1, source]; None when no source position is padding
+
+    def select(self, sentences: Tensor, heads: int) -> Source:
+        rows = (sentences.unsqueeze(1) * heads + torch.arange(heads, device=sentences.device)).flatten()
+        keys, values = self.keys[rows], self.values[rows]
+        return Source(keys, values, None if self.bias is None else self.bias[sentences])
 
 
-class SelfAttention(nn.Module):
+class SelfAttention(Module):
     def __init__(self, d: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
@@ -71,7 +81,7 @@ class SelfAttention(nn.Module):
         return self.merge(read), known
 
 
-class CrossAttention(nn.Module):
+class CrossAttention(Module):
     def __init__(self, d: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
@@ -89,23 +99,29 @@ class CrossAttention(nn.Module):
         )
         return k, v
 
-    def forward(self, x: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Read-out [rows, n, d] and attention [sentences, heads, rows of each * n, source].
+    def forward(self, x: Tensor, source: Source) -> tuple[Tensor, Tensor]:
+        """Read-out [rows, n, d] and attention [sentences, heads, rows of a sentence * n, source].
 
-        `k` and `v` have one entry per sentence; rows come in equal runs per sentence, or one entry per row.
+        Rows come in equal runs per sentence: the hypotheses of one sentence are one product with its keys.
         """
         rows, n, d = x.shape
-        sentences, heads, source, size = k.shape
-        # The hypotheses of one sentence are one matrix product with its keys.
-        q = self.q(x).view(sentences, -1, heads, size).transpose(1, 2).reshape(sentences * heads, -1, size)
-        scores = torch.bmm(q, k.reshape(-1, source, size).transpose(1, 2)) / math.sqrt(size)
-        scores = scores.view(sentences, heads, -1, source)
-        if bias is not None:
-            scores = scores + bias  # [sentences, 1, 1, source]
+        batch, size, length = source.keys.shape
+        sentences = batch // self.heads
+        q = self.q(x).view(sentences, -1, self.heads, size).transpose(1, 2).reshape(batch, -1, size)
+        scores = torch.bmm(q, source.keys).view(sentences, self.heads, -1, length)
+        if source.bias is not None:
+            scores = scores + source.bias
         weights = torch.softmax(scores, dim=-1)
-        read = torch.bmm(weights.view(sentences * heads, -1, source), v.reshape(-1, source, size))
-        read = read.view(sentences, heads, -1, size).transpose(1, 2).reshape(rows, n, d)
+        read = torch.bmm(weights.view(batch, -1, length), source.values)
+        read = read.view(sentences, self.heads, -1, size).transpose(1, 2).reshape(rows, n, d)
         return self.out(read), weights
+
+    def prepare(self, annotations: Tensor, bias: Tensor | None) -> Source:
+        """What `forward` reads of a source, in its layout."""
+        k, v = self.keys_values(annotations)
+        size = k.shape[3]
+        keys = (k / math.sqrt(size)).transpose(2, 3).flatten(0, 1)
+        return Source(keys.contiguous(), v.flatten(0, 1).contiguous(), bias)
 
     def read(self, x: Tensor, annotations: Tensor, real: Tensor | None) -> Tensor:
         """The read-out alone, one row per sentence: the fused kernel, which keeps no attention weights."""
@@ -116,12 +132,12 @@ class CrossAttention(nn.Module):
         return self.out(read.transpose(1, 2).reshape(sentences, n, d))  # type: ignore[no-any-return]
 
 
-class EncoderLayer(nn.Module):
+class EncoderLayer(Module):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         d = config.d
-        self.norm1, self.attention = nn.LayerNorm(d), SelfAttention(d, config.heads)
-        self.norm2, self.ff1, self.ff2 = nn.LayerNorm(d), Linear(d, config.ff), Linear(config.ff, d)
+        self.norm1, self.attention = LayerNorm(d), SelfAttention(d, config.heads)
+        self.norm2, self.ff1, self.ff2 = LayerNorm(d), Linear(d, config.ff), Linear(config.ff, d)
         self.dropout = dropout(config.dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
@@ -130,22 +146,22 @@ class EncoderLayer(nn.Module):
         return x + self.dropout(self.ff2(F.relu(self.ff1(self.norm2(x)))))  # type: ignore[no-any-return]
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(Module):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         d = config.d
-        self.norm1, self.attention = nn.LayerNorm(d), SelfAttention(d, config.heads)
-        self.norm2, self.cross = nn.LayerNorm(d), CrossAttention(d, config.heads)
-        self.norm3, self.ff1, self.ff2 = nn.LayerNorm(d), Linear(d, config.ff), Linear(config.ff, d)
+        self.norm1, self.attention = LayerNorm(d), SelfAttention(d, config.heads)
+        self.norm2, self.cross = LayerNorm(d), CrossAttention(d, config.heads)
+        self.norm3, self.ff1, self.ff2 = LayerNorm(d), Linear(d, config.ff), Linear(config.ff, d)
         self.dropout = dropout(config.dropout)
 
     def forward(
-        self, x: Tensor, past: Tensor | None, source: tuple[Tensor, Tensor, Tensor | None]
+        self, x: Tensor, past: Tensor | None, source: Source
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """New x, self-attention cache, c and attention of this layer."""
         read, known = self.attention.extend(self.norm1(x), past)
         x = x + self.dropout(read)
-        c, attention = self.cross(self.norm2(x), *source)
+        c, attention = self.cross(self.norm2(x), source)
         x = x + self.dropout(c)
         x = x + self.dropout(self.ff2(F.relu(self.ff1(self.norm3(x)))))
         return x, known, c, attention
@@ -162,29 +178,25 @@ class DecoderLayer(nn.Module):
 @dataclass(frozen=True)
 class TransformerState(State):
     past: tuple[Tensor, ...] | None  # per layer: keys and values of what was read [rows, length, 2 d]
-    source: tuple[tuple[Tensor, Tensor], ...]  # per layer: keys, values [sentences, heads, source, d / heads]
-    bias: Tensor | None  # [sentences, 1, 1, source]; None when no source position is padding
-    sentence: Tensor  # [rows] which entry of `source` a row reads
+    source: tuple[Source, ...]  # per layer
+    sentences: int
+    sentence: Tensor  # [rows] which sentence of `source` a row reads
     length: int
 
     def select(self, rows: Tensor) -> TransformerState:
         past = self.past and tuple(known.index_select(0, rows) for known in self.past)
-        return TransformerState(past, self.source, self.bias, self.sentence[rows], self.length)
+        return TransformerState(past, self.source, self.sentences, self.sentence[rows], self.length)
 
-    def cross(self) -> list[tuple[Tensor, Tensor, Tensor | None]]:
-        """Per layer what cross-attention reads, in a layout that fits the rows."""
-        sentences = self.source[0][0].shape[0]
-        rows = self.sentence.shape[0]
-        if sentences == 1 or (
-            rows % sentences == 0
-            and torch.equal(
-                self.sentence,
-                torch.arange(sentences, device=self.sentence.device).repeat_interleave(rows // sentences),
-            )
+    def sources(self, heads: int) -> tuple[Source, ...]:
+        """Per layer what cross-attention reads: an entry for each sentence, or else for each row."""
+        rows = len(self.sentence)
+        runs = torch.arange(self.sentences, device=self.sentence.device)
+        if self.sentences == 1 or (
+            rows % self.sentences == 0
+            and torch.equal(self.sentence, runs.repeat_interleave(rows // self.sentences))
         ):
-            return [(k, v, self.bias) for k, v in self.source]
-        bias = None if self.bias is None else self.bias[self.sentence]
-        return [(k[self.sentence], v[self.sentence], bias) for k, v in self.source]
+            return self.source
+        return tuple(source.select(self.sentence, heads) for source in self.source)
 
 
 class TransformerDecoder(Decoder):
@@ -193,33 +205,34 @@ class TransformerDecoder(Decoder):
     ) -> None:
         super().__init__()
         self.first_piece, self.last_piece = first_piece, last_piece
-        self.d = config.d
+        self.d, self.heads = config.d, config.heads
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
-        self.norm = nn.LayerNorm(config.d)
+        self.norm = LayerNorm(config.d)
         self.dropout = dropout(config.dropout)
         # Shared with the other decoder and with the output layer; owned by the network.
         self._embedding = [embedding]
 
     def start(self, encoded: Encoded) -> TransformerState:
-        keys_values = tuple(layer.cross.keys_values(encoded.annotations) for layer in self.layers)  # type: ignore[union-attr,operator]
         bias = None
         if not bool(encoded.real.all()):
             bias = torch.zeros_like(encoded.real, dtype=encoded.annotations.dtype)
             bias = bias.masked_fill(~encoded.real, float("-inf"))[:, None, None, :]
-        sentences = torch.arange(encoded.real.shape[0], device=encoded.real.device)
-        return TransformerState(None, keys_values, bias, sentences, 0)
+        source = tuple(layer.cross.prepare(encoded.annotations, bias) for layer in self.layers)  # type: ignore[union-attr,operator]
+        sentences = len(encoded.real)
+        return TransformerState(
+            None, source, sentences, torch.arange(sentences, device=encoded.real.device), 0
+        )
 
     def advance(self, state: State, tokens: Tensor) -> tuple[TransformerState, Features]:
         assert isinstance(state, TransformerState)
-        stop = state.length + tokens.shape[1]
         x = self._embed(tokens, state.length)
         past = []
-        for index, (layer, source) in enumerate(zip(self.layers, state.cross(), strict=True)):
-            x, cache, c, attention = layer(x, state.past[index] if state.past else None, source)
-            past.append(cache)
-        new = TransformerState(tuple(past), state.source, state.bias, state.sentence, stop)
-        heads = attention.mean(dim=1).view(*tokens.shape, -1)
-        return new, Features(self.norm(x), c, heads)
+        for index, (layer, source) in enumerate(zip(self.layers, state.sources(self.heads), strict=True)):
+            x, known, c, attention = layer(x, state.past[index] if state.past else None, source)
+            past.append(known)
+        stop = state.length + tokens.shape[1]
+        new = TransformerState(tuple(past), state.source, state.sentences, state.sentence, stop)
+        return new, Features(self.norm(x), c, attention.mean(dim=1).view(*tokens.shape, -1))
 
     def read(self, encoded: Encoded, tokens: Tensor) -> Tensor:
         x = self._embed(tokens, 0)
@@ -250,7 +263,7 @@ class Transformer(Network):
         self.source_embedding = nn.Embedding(config.source_size, config.d)
         self.target_embedding = TiedEmbedding(config.target_size, config.d)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
-        self.norm = nn.LayerNorm(config.d)
+        self.norm = LayerNorm(config.d)
         self.dropout = dropout(config.dropout)
         self.forward_decoder = TransformerDecoder(config, self.target_embedding, BOS, EOS)
         self.backward_decoder = TransformerDecoder(config, self.target_embedding, EOS, BOS)
