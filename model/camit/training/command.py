@@ -106,6 +106,11 @@ def train(
         processes.barrier()
         if processes.first and json is not None:
             json.write_bytes(msgspec.json.encode({"position": trainer.position, "settings": settings}))
+    except OSError as error:
+        raise TrainingError(
+            f"{error.filename or out} cannot be read or written ({error.strerror or error}); what the run "
+            "had stored before is untouched. Make room or check the folder, then start again or add --resume."
+        ) from error
     finally:
         processes.leave()
 

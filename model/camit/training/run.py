@@ -87,8 +87,8 @@ class RunFolder:
         free = shutil.disk_usage(self.path).free
         if free < 1.1 * size:
             raise TrainingError(
-                f"the disk of {self.path} is full: a checkpoint needs {size / 1e6:.0f} MB, "
-                f"{free / 1e6:.0f} MB are free. The last one is untouched; make room, then add --resume."
+                f"the disk of {self.path} is full: a checkpoint needs {size / 1e6:.1f} MB, "
+                f"{free / 1e6:.1f} MB are free. The last one is untouched; make room, then add --resume."
             )
         metadata = {"position": msgspec.json.encode(position).decode()}
         contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}

@@ -100,7 +100,9 @@ class Trainer:
     def resume(self) -> None:
         """Take up the run's last state, if it has one."""
         found = self._folder.state()
-        if found is None:
+        if found is None:  # stopped before its first checkpoint
+            if self._processes.first:
+                self._folder.rewind_log(0)
             return
         tensors, position = found
         averages = dict(self._average.named_parameters())
