@@ -30,6 +30,7 @@ from camit.training.batches import Mixture
 from camit.training.command import ENVIRONMENT
 from camit.training.corpus import read_corpus
 from camit.training.distributed import Processes
+from camit.training.memory_stage import run_memory_stage, sample_documents
 from camit.training.run import RunFolder
 from camit.training.scores import translate
 from camit.training.settings import PRESETS, Settings
@@ -384,3 +385,42 @@ def test_unknown_words_are_unk_in_a_word_vocabulary(tmp_path: Path) -> None:
     assert 1 in model.target.feed(model.target.encode("they paint bread."))
     directions = Directions.of(model.network, model.target)
     assert math.isfinite(float(directions.forward.banned[3]))
+
+
+def test_the_revision_memory_is_trained_on_documents_with_the_network_frozen(tmp_path: Path) -> None:
+    """Names that no vocabulary has and that come again in their document: what the memory is for."""
+    lines = []
+    for document in range(12):
+        name = f"Xq{document}zo{chr(97 + document)}"
+        for i, (person, thing) in enumerate(itertools.islice(itertools.product(PEOPLE, THINGS), 7)):
+            verb = list(VERBS)[(i + document) % 4]
+            pair = (
+                f"{thing} {verb} {person} {name}.",
+                f"{PEOPLE[person]} {VERBS[verb]} {THINGS[thing]} {name}.",
+            )
+            lines.append((document, *pair))
+    corpus = tmp_path / "names.tsv"
+    corpus.write_text("".join(f"{d}\t{s}\t{t}\n" for d, s, t in lines), "utf-8")
+    settings = settings_for(corpus, arch="rnnsearch", vocabulary=24, steps=60, rate=1.5e-2, memory_lines=84)
+    train(tmp_path / "out", settings)
+    before = load_checkpoint(tmp_path / "out").network.state_dict()
+    report = run_memory_stage(settings, RunFolder(tmp_path / "out"))
+    assert (tmp_path / "out" / "memory.safetensors").is_file()
+    assert report.copyable > 5
+    assert report.forward > 10.0
+    assert log_of(tmp_path / "out", "memory")[0]["forward"] == report.forward
+    after = load_checkpoint(tmp_path / "out").network.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_documents_for_the_memory_come_from_every_corpus(tmp_path: Path) -> None:
+    paths = []
+    for name in ("a", "b"):
+        path = tmp_path / f"{name}.tsv"
+        rows = [f"{i // 5}\t{name} {i}\t{name} {i}\n" for i in range(200)]
+        path.write_text("".join(rows), "utf-8")
+        paths.append(path)
+    documents = sample_documents(paths, 40, seed=1)
+    assert {document[0][0][0] for document in documents} == {"a", "b"}
+    assert 35 <= sum(map(len, documents)) <= 60
+    assert all(len(document) == 5 for document in documents)

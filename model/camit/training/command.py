@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,7 +62,7 @@ def train(
     validate_minutes: Annotated[float, typer.Option(help="Time between validations.")] = 15.0,
     memory_lines: Annotated[
         int, typer.Option(help="Lines of documents to train the revision memory on at the end; 0 for none.")
-    ] = 4_000,
+    ] = 2_500,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 1,
     json: Annotated[Path | None, typer.Option(help="Write the result for machines.")] = None,
 ) -> None:
@@ -116,26 +115,17 @@ def train(
 
 
 def _train_memory(console: Console, folder: Any, settings: Any) -> None:
-    """The second stage, with the model the first one wrote."""
-    from camit.training.documents import sample_documents
-    from camit.training.memory import GateTraining, train_gates
-    from camit.translator import load
+    """The second stage, with the model the first one wrote; the model is good without it too."""
+    from camit.training.memory_stage import run_memory_stage
 
-    documents = sample_documents(
-        [Path(mixture.path) for mixture in settings.train], settings.memory_lines, settings.seed
-    )
-    if len(documents) < 2:
-        console.print("no documents of several lines: the revision memory keeps its untrained gates")
-        return
-    with console.status("training the revision memory") as status:
-        gates, report = train_gates(
-            load(folder.path),
-            documents,
-            GateTraining(sentences=settings.memory_lines, seed=settings.seed),
-            progress=status.update,
+    try:
+        with console.status("training the revision memory") as status:
+            report = run_memory_stage(settings, folder, progress=status.update)
+    except TrainingError as error:
+        console.print(
+            f"the revision memory keeps its untrained gates: {error}", highlight=False, soft_wrap=True
         )
-    gates.save(folder.path)
-    folder.append_log({"kind": "memory", **asdict(report)})
+        return
     console.print(
         f"revision memory: {report.forward:+.1f} forward, {report.backward:+.1f} backward in log-probability "
         f"per 1,000 held-out words, {report.copyable:,} of {report.words:,} of which the memory holds",

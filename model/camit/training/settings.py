@@ -125,7 +125,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     checkpoint_minutes: float = 5.0
     validate_minutes: float = 15.0
     seed: int = 1
-    memory_lines: int = 4_000  # lines of documents on which the revision memory is trained afterwards; 0: not
+    memory_lines: int = 2_500  # lines of documents on which the revision memory is trained afterwards; 0: not
 
     def preset_or_error(self) -> Preset:
         try:

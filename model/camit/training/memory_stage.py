@@ -1,12 +1,28 @@
-"""Documents to train the revision memory on: stretches of neighbouring lines, some from every corpus."""
+"""The second stage of a run: its revision memory trained on documents, some from every corpus."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from camit.training.memory import Document, documents_of
+from camit.training.memory import Document, GateReport, GateTraining, documents_of, train_gates
+from camit.training.run import RunFolder
+from camit.training.settings import Settings
+from camit.translator import load
+
+
+def run_memory_stage(
+    settings: Settings, folder: RunFolder, progress: Callable[[str], None] = lambda line: None
+) -> GateReport:
+    """Train the gates for the model in the run's folder, and store them beside it."""
+    documents = sample_documents([Path(m.path) for m in settings.train], settings.memory_lines, settings.seed)
+    how = GateTraining(sentences=settings.memory_lines, seed=settings.seed)
+    gates, report = train_gates(load(folder.path), documents, how, progress)
+    gates.save(folder.path)
+    folder.append_log({"kind": "memory", **asdict(report)})
+    return report
 
 
 def sample_documents(corpora: Sequence[Path], lines: int, seed: int) -> list[Document]:
