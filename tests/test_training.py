@@ -225,6 +225,22 @@ def test_a_longer_budget_goes_on_where_the_run_ended(tmp_path: Path) -> None:
     assert [r["step"] for r in log_of(tmp_path / "out")] == [1, 2, 3, 4, 5, 6, 7]
 
 
+def test_a_run_that_is_asked_to_stop_saves_first(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    folder = RunFolder(tmp_path / "out")
+    folder.prepare(resume=False)
+    trainer = make_trainer(
+        settings_for(corpus, steps=50),
+        folder,
+        ONE,
+        show=lambda tick: tick.position.step == 3 and trainer.stop(),
+    )
+    assert trainer.run() is False
+    state = folder.state()
+    assert state is not None
+    assert state[1].step == 3
+
+
 @pytest.mark.parametrize("failing", range(3))
 def test_a_checkpoint_is_never_half_written(
     failing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

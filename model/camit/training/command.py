@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -99,8 +100,12 @@ def train(
                 folder.save_settings(settings)
             if resume:
                 trainer.resume()
-            trainer.run()
-        if processes.first and settings.memory_lines:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, lambda *_: trainer.stop())
+            finished = trainer.run()
+        if processes.first and not finished:
+            console.print(f"stopped and saved; go on with: camit train --out {out} --resume", soft_wrap=True)
+        elif processes.first and settings.memory_lines:
             _train_memory(console, folder, settings)
         processes.barrier()
         if processes.first and json is not None:

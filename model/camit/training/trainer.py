@@ -92,6 +92,7 @@ class Trainer:
             self._network.parameters(), lr=settings.rate, betas=(0.9, 0.98), eps=1e-9, fused=True
         )
         self._position = Position(data=data.digest)
+        self._stopping = False
 
     @property
     def position(self) -> Position:
@@ -111,7 +112,7 @@ class Trainer:
                 parameter.copy_(tensors[f"model.{name}"])
                 averages[name].copy_(tensors[f"average.{name}"])
                 self._optimiser.state[parameter] = {
-                    "step": tensors["adam.step"].clone(),
+                    "step": tensors["adam.step"].clone().to(self._device),
                     "exp_avg": tensors[f"adam.m.{name}"].to(self._device),
                     "exp_avg_sq": tensors[f"adam.v.{name}"].to(self._device),
                 }
@@ -123,8 +124,8 @@ class Trainer:
         if self._processes.first:
             self._folder.rewind_log(position.step)
 
-    def run(self) -> None:
-        """Train until the budget is used up."""
+    def run(self) -> bool:
+        """Train until the budget is used up; False when `stop` was called before."""
         torch.set_flush_denormal(True)  # products of tiny numbers are a hundred times slower otherwise
         settings, position = self._settings, self._position
         started = time.perf_counter() - position.seconds
@@ -134,9 +135,10 @@ class Trainer:
         pieces_since = 0
         self._network.train()
         while True:
-            used = self._processes.agree(
-                settings.budget_used(position.step, position.seconds / 60, position.pieces)
-            )
+            used = self._processes.agree(-1.0 if self._stopping else self._used())
+            if used < 0.0:
+                self.save()
+                return False
             if used >= 1.0:
                 break
             if position.batch >= self._data.batches_in(position.round):
@@ -175,6 +177,15 @@ class Trainer:
                 last_save = now
         self.validate()
         self.save()
+        return True
+
+    def stop(self) -> None:
+        """Ask the run to save and end after the step it is at; safe in a signal handler."""
+        self._stopping = True
+
+    def _used(self) -> float:
+        p = self._position
+        return self._settings.budget_used(p.step, p.seconds / 60, p.pieces)
 
     def _every_step(self) -> bool:
         """Short runs with a budget of steps log each of them, so that two runs can be compared."""
