@@ -103,12 +103,14 @@ class Scripted(Decoder):
     def start(self, encoded: Encoded) -> ScriptedState:
         return ScriptedState(((),) * len(encoded.real))
 
-    def advance(self, state: State, tokens: Tensor) -> tuple[ScriptedState, Features]:
+    def advance(
+        self, state: State, tokens: Tensor, lengths: Tensor | None = None
+    ) -> tuple[ScriptedState, Features]:
         assert isinstance(state, ScriptedState)
         written = list(state.written)
         logits = torch.full((*tokens.shape, self.size), -12.0)
         for row, pieces in enumerate(tokens.tolist()):
-            for at, piece in enumerate(pieces):
+            for at, piece in enumerate(pieces[: None if lengths is None else int(lengths[row])]):
                 written[row] = (*written[row], piece)
                 for following, chance in self.script(written[row][1:]).items():
                     logits[row, at, following] = math.log(chance)

@@ -116,6 +116,33 @@ def test_rows_may_be_reordered_repeated_and_dropped(network: Network, decoder: D
             torch.testing.assert_close(picked[at : at + 1], expected, atol=1e-4, rtol=0)
 
 
+def test_rows_of_different_length_are_read_in_one_pass(network: Network, decoder: Decoder) -> None:
+    prefixes = [[decoder.first_piece, *TARGET], [decoder.first_piece], [decoder.first_piece, 9, 8]]
+    lengths = torch.tensor([len(prefix) for prefix in prefixes])
+    padded = torch.tensor([[*prefix, *[0] * (7 - len(prefix))] for prefix in prefixes])
+    following = torch.tensor([[5, 6], [7, 8], [9, 10]])
+    with torch.inference_mode():
+        start = decoder.start(network.encode(SOURCE)).select(torch.zeros(3, dtype=torch.long))
+        state, read = decoder.advance(start, padded, lengths)
+        together, steps = state.select(torch.tensor([2, 0, 1])), []
+        for at in range(2):
+            together, step = decoder.advance(together, following[[2, 0, 1], at : at + 1])
+            steps.append(step)
+        for place, row in enumerate([2, 0, 1]):
+            state, alone = decoder.advance(start.select(torch.tensor([0])), torch.tensor([prefixes[row]]))
+            torch.testing.assert_close(read.s[row, : lengths[row]], alone.s[0], atol=1e-4, rtol=0)
+            _, alone = decoder.advance(state, following[row : row + 1])
+            for at, step in enumerate(steps):
+                for together_, alone_ in zip(step, alone, strict=True):
+                    torch.testing.assert_close(together_[place, 0], alone_[0, at], atol=1e-4, rtol=0)
+        # and several known pieces behind rows of different length
+        _, whole = decoder.advance(decoder.advance(start, padded, lengths)[0], following)
+        for row in range(3):
+            tokens = torch.tensor([[*prefixes[row], *following[row].tolist()]])
+            alone = decoder.advance(start.select(torch.tensor([0])), tokens)[1]
+            torch.testing.assert_close(whole.s[row], alone.s[0, -2:], atol=1e-4, rtol=0)
+
+
 def test_advancing_leaves_the_old_state_as_it_was(network: Network, decoder: Decoder) -> None:
     with torch.inference_mode():
         state, _ = decoder.advance(

@@ -69,8 +69,11 @@ class Decoder(nn.Module, ABC):
         """The state before the first piece, one row per sentence."""
 
     @abstractmethod
-    def advance(self, state: State, tokens: Tensor) -> tuple[State, Features]:
-        """Read tokens [rows, n], n >= 1; Features at position i predict what follows token i."""
+    def advance(self, state: State, tokens: Tensor, lengths: Tensor | None = None) -> tuple[State, Features]:
+        """Read tokens [rows, n], n >= 1; Features at position i predict what follows token i.
+
+        With `lengths` [rows] each row has its own number of tokens, padding behind them is passed over.
+        """
 
     def read(self, encoded: Encoded, tokens: Tensor) -> Tensor:
         """The decoding states s [sentences, n, d] of whole known sentences: what a training loss needs."""

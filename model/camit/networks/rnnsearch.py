@@ -63,17 +63,22 @@ class RNNDecoder(Decoder):
             sentences,
         )
 
-    def advance(self, state: State, tokens: Tensor) -> tuple[RNNState, Features]:
+    def advance(
+        self, state: State, tokens: Tensor, lengths: Tensor | None = None
+    ) -> tuple[RNNState, Features]:
         assert isinstance(state, RNNState)
         words = F.embedding(tokens, self._embedding[0].weight)  # [rows, n, d]
         annotations, keys, bias = (x[state.sentence] for x in (state.annotations, state.keys, state.bias))
         hidden, states, contexts, attentions = state.hidden, [], [], []
-        for word in words.unbind(1):
+        for at, word in enumerate(words.unbind(1)):
             asked = self.read_word(word, hidden)
             energy = self.energy(torch.tanh(keys + self.query(asked).unsqueeze(1))).squeeze(2) + bias
             attention = torch.softmax(energy, dim=1)  # [rows, source]
             context = torch.bmm(attention.unsqueeze(1), annotations).squeeze(1)  # [rows, 2 ff]
-            hidden = self.read_source(context, asked)
+            following = self.read_source(context, asked)
+            hidden = (
+                following if lengths is None else torch.where(at < lengths.unsqueeze(1), following, hidden)
+            )
             states.append(hidden)
             contexts.append(context)
             attentions.append(attention)

@@ -8,7 +8,7 @@ reordered.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -65,7 +65,7 @@ class SelfAttention(Module):
         rows, heads, n, size = x.shape
         return self.out(x.transpose(1, 2).reshape(rows, n, heads * size))  # type: ignore[no-any-return]
 
-    def extend(self, x: Tensor, past: Tensor | None) -> tuple[Tensor, Tensor]:
+    def extend(self, x: Tensor, past: Tensor | None, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """What new positions read behind a cache [rows, length, 2 d] of keys and values; the longer cache."""
         rows, n, d = x.shape
         size = d // self.heads
@@ -74,9 +74,6 @@ class SelfAttention(Module):
             known = torch.cat((past, known), dim=1)
         q = q.view(rows, n, self.heads, size).transpose(1, 2)
         k, v = known.view(rows, -1, 2, self.heads, size).permute(2, 0, 3, 1, 4)
-        mask = None
-        if n > 1 and past is not None:  # position i sees the cache and new positions up to i
-            mask = torch.ones(n, k.shape[2], dtype=torch.bool, device=x.device).tril(k.shape[2] - n)
         read = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=n > 1 and past is None)
         return self.merge(read), known
 
@@ -156,10 +153,10 @@ class DecoderLayer(Module):
         self.dropout = dropout(config.dropout)
 
     def forward(
-        self, x: Tensor, past: Tensor | None, source: Source
+        self, x: Tensor, past: Tensor | None, mask: Tensor | None, source: Source
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """New x, self-attention cache, c and attention of this layer."""
-        read, known = self.attention.extend(self.norm1(x), past)
+        read, known = self.attention.extend(self.norm1(x), past, mask)
         x = x + self.dropout(read)
         c, attention = self.cross(self.norm2(x), source)
         x = x + self.dropout(c)
@@ -182,10 +179,34 @@ class TransformerState(State):
     sentences: int
     sentence: Tensor  # [rows] which sentence of `source` a row reads
     length: int
+    real: Tensor | None = None  # [rows, length] False where a shorter row was padded; None: nowhere
 
     def select(self, rows: Tensor) -> TransformerState:
         past = self.past and tuple(known.index_select(0, rows) for known in self.past)
-        return TransformerState(past, self.source, self.sentences, self.sentence[rows], self.length)
+        real = None if self.real is None else self.real[rows]
+        return TransformerState(past, self.source, self.sentences, self.sentence[rows], self.length, real)
+
+    def longer(self, past: tuple[Tensor, ...], n: int, lengths: Tensor | None) -> TransformerState:
+        """The state n positions on, of which each row may use only some."""
+        real = self.real
+        if real is not None or lengths is not None:
+            rows, device = len(self.sentence), self.sentence.device
+            old = torch.ones(rows, self.length, dtype=torch.bool, device=device) if real is None else real
+            new = torch.arange(n, device=device) < (n if lengths is None else lengths.unsqueeze(1))
+            real = torch.cat((old, new.expand(rows, n)), dim=1)
+        return replace(self, past=past, length=self.length + n, real=real)
+
+    def mask(self, n: int) -> Tensor | None:
+        """What n new positions may look at: the real ones of the cache, and new ones up to themselves."""
+        if self.real is None and (n == 1 or self.length == 0):
+            return None  # everything, or plainly causal
+        device = self.sentence.device
+        mask = torch.ones(n, self.length + n, dtype=torch.bool, device=device).tril(self.length)
+        if self.real is not None:
+            mask = mask.repeat(len(self.sentence), 1, 1)
+            mask[:, :, : self.length] &= self.real.unsqueeze(1)
+            mask = mask.unsqueeze(1)  # [rows, 1, n, length + n]
+        return mask
 
     def sources(self, heads: int) -> tuple[Source, ...]:
         """Per layer what cross-attention reads: an entry for each sentence, or else for each row."""
@@ -223,29 +244,37 @@ class TransformerDecoder(Decoder):
             None, source, sentences, torch.arange(sentences, device=encoded.real.device), 0
         )
 
-    def advance(self, state: State, tokens: Tensor) -> tuple[TransformerState, Features]:
+    def advance(
+        self, state: State, tokens: Tensor, lengths: Tensor | None = None
+    ) -> tuple[TransformerState, Features]:
         assert isinstance(state, TransformerState)
-        x = self._embed(tokens, state.length)
+        n = tokens.shape[1]
+        x = self._embed(tokens, state)
+        mask = state.mask(n)
         past = []
         for index, (layer, source) in enumerate(zip(self.layers, state.sources(self.heads), strict=True)):
-            x, known, c, attention = layer(x, state.past[index] if state.past else None, source)
+            x, known, c, attention = layer(x, state.past[index] if state.past else None, mask, source)
             past.append(known)
-        stop = state.length + tokens.shape[1]
-        new = TransformerState(tuple(past), state.source, state.sentences, state.sentence, stop)
+        new = state.longer(tuple(past), n, lengths)
         return new, Features(self.norm(x), c, attention.mean(dim=1).view(*tokens.shape, -1))
 
     def read(self, encoded: Encoded, tokens: Tensor) -> Tensor:
-        x = self._embed(tokens, 0)
+        x = self._embed(tokens, None)
         real = None if bool(encoded.real.all()) else encoded.real[:, None, None, :]
         for layer in self.layers:
             x = layer.read(x, encoded.annotations, real)  # type: ignore[operator]
         result: Tensor = self.norm(x)
         return result
 
-    def _embed(self, tokens: Tensor, start: int) -> Tensor:
-        weight = self._embedding[0].weight
-        x = F.embedding(tokens, weight) * math.sqrt(self.d)
-        result: Tensor = self.dropout(x + positions(start, start + tokens.shape[1], x))
+    def _embed(self, tokens: Tensor, state: TransformerState | None) -> Tensor:
+        x = F.embedding(tokens, self._embedding[0].weight) * math.sqrt(self.d)
+        start, n = state.length if state else 0, tokens.shape[1]
+        if state is None or state.real is None:
+            places = positions(start, start + n, x)
+        else:  # rows stand at places of their own
+            at = state.real.sum(1, keepdim=True) + torch.arange(n, device=tokens.device)
+            places = F.embedding(at, positions(0, start + n, x))
+        result: Tensor = self.dropout(x + places)
         return result
 
     @property

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from camit.networks import Features, State
 from camit.search.direction import Direction
+from camit.text import PAD
 
 Phrase = tuple[int, ...]
 WORD_LIMIT = 12  # pieces a word begun at the length limit may still take
@@ -90,7 +91,7 @@ class Hypothesis:
     score: float = 0.0
     phrase: int = 0  # the next phrase to place, or the one that is open
     covered: int = 0  # phrase pieces placed so far: the bank
-    forced: Phrase = ()  # what must come next: the rest of a prefix, an open phrase, or a copied word
+    forced: Phrase = ()  # what must come next: the rest of an open phrase or of a copied word
     closed: bool = False  # the next piece must begin a new token
     starts: tuple[int, ...] = ()
     scored: int = 0  # how many pieces count in the score: those behind the prefix
@@ -139,27 +140,18 @@ def search(
         return []
     decoder = direction.decoder
     device = next(decoder.parameters()).device
-    # As far as all prefixes reach they are read in one pass; the rest of the longer ones is forced in steps.
-    common = min(len(problem.prefix) for problem in problems)
+    known = [[decoder.first_piece, *direction.feed(problem.prefix)] for problem in problems]
+    longest = max(map(len, known))
+    lengths = torch.tensor([len(pieces) for pieces in known], device=device)
+    padded = torch.tensor([[*pieces, *[PAD] * (longest - len(pieces))] for pieces in known], device=device)
     rows = torch.tensor([problem.sentence for problem in problems], device=device)
-    known = [[decoder.first_piece, *direction.feed(problem.prefix[:common])] for problem in problems]
     check()
-    state, features = decoder.advance(start.select(rows), torch.tensor(known, device=device))
+    ragged = any(len(pieces) < longest for pieces in known)
+    state, features = decoder.advance(start.select(rows), padded, lengths if ragged else None)
+    features = Features(*(x[torch.arange(len(known)), lengths - 1].unsqueeze(1) for x in features))
     beams = [
-        _Beam(
-            problem,
-            sum(map(len, problem.phrases)),
-            [
-                Hypothesis(
-                    pieces=problem.prefix[:common],
-                    forced=problem.prefix[common:],
-                    closed=bool(problem.prefix),
-                )
-            ],
-        )
-        for problem in problems
+        _Beam(p, sum(map(len, p.phrases)), [Hypothesis(p.prefix, closed=bool(p.prefix))]) for p in problems
     ]
-    features = Features(*(x[:, -1:] for x in features))
     while True:
         expansions = _expand(direction, [(b, h) for b in beams for h in b.live], features, beam, reader)
         rows_next: list[int] = []
@@ -321,8 +313,7 @@ def _choose(
         for candidate in candidates:
             inside = candidate.kind == _FORCED and parent.phrase < len(parent.starts)
             bank = parent.covered + (candidate.kind == _START or inside)
-            value = parent.score + (candidate.score if _counts(parent, candidate) else 0.0)
-            banks[bank].append((-value, order, candidate))
+            banks[bank].append((-(parent.score + candidate.score), order, candidate))
             order += 1
     survivors: list[tuple[int, Hypothesis]] = []
     for bank, entries in banks.items():
@@ -358,11 +349,6 @@ def _settled(beam: _Beam, survivors: Sequence[tuple[int, Hypothesis]], best: int
     return all(h.score / (h.scored + 1 + PATIENCE) <= reached for _, h in survivors)
 
 
-def _counts(parent: Hypothesis, candidate: _Candidate) -> bool:
-    """A prefix is given, not chosen: it does not count."""
-    return not (candidate.kind == _FORCED and parent.scored == 0 and parent.covered == 0)
-
-
 def _grow(parent: Hypothesis, candidate: _Candidate, score: float, bank: int) -> Hypothesis:
     starts = (*parent.starts, len(parent.pieces)) if candidate.kind == _START else parent.starts
     in_phrase = len(starts) > parent.phrase
@@ -378,7 +364,7 @@ def _grow(parent: Hypothesis, candidate: _Candidate, score: float, bank: int) ->
         forced=candidate.forced,
         closed=was_forced and not candidate.forced,
         starts=starts,
-        scored=parent.scored + _counts(parent, candidate),
+        scored=parent.scored + 1,
         copying=bool(candidate.forced) and (candidate.kind == _COPY or parent.copying),
     )
 
