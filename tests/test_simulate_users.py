@@ -69,7 +69,9 @@ def _next_row(row: list[int], i: int, a: str, theirs: list[str]) -> list[int]:
     return new
 
 
-@given(st.lists(st.sampled_from("the a cat dog sat ran on mat".split()), min_size=1, max_size=6))
+@given(
+    st.lists(st.sampled_from(["the", "a", "cat", "dog", "sat", "ran", "on", "mat"]), min_size=1, max_size=6)
+)
 def test_users_tell_reference_words_only_and_each_edit_brings_the_screen_nearer(told: list[str]) -> None:
     shown, wanted = screen("the big dog ran on a log."), reference(" ".join(told))
     before = distance(words(shown), wanted.words)
@@ -86,7 +88,9 @@ def test_candidates_are_replacements_insertions_and_deletions_from_left_to_right
 
 
 def test_every_reference_offers_candidates() -> None:
-    found = candidates(screen("the cat sat."), [reference("the dog sat."), reference("the cat ran.")], Judge())
+    found = candidates(
+        screen("the cat sat."), [reference("the dog sat."), reference("the cat ran.")], Judge()
+    )
     assert found == [Edit(1, 2, "dog"), Edit(2, 3, "ran")]
 
 
@@ -100,7 +104,9 @@ def test_what_was_fixed_is_no_candidate_again() -> None:
     shown = screen("the cat sat.")
     plan = planned(shown, Edit(1, 2, "dog"), vocabulary, 0)
     [revision] = Searcher(  # replace-only needs neither network nor sources
-        tiny_translator(words=True).directions, None, Settings(protocol="replace-only")  # type: ignore[arg-type]
+        tiny_translator(words=True).directions,
+        None,
+        Settings(protocol="replace-only"),  # type: ignore[arg-type]
     ).revise([plan.request])
     fixed = after(shown, plan, revision, vocabulary)
     assert text(fixed) == "the dog sat."
@@ -108,7 +114,7 @@ def test_what_was_fixed_is_no_candidate_again() -> None:
 
 
 def exhaustive(translator: Translator, line: Pair, name: str) -> tuple[float, set[str]]:
-    """The best sentence BLEU any single candidate leads to, each decoded by itself; and the texts that have it."""
+    """The best sentence BLEU any candidate leads to, each decoded by itself; the texts that have it."""
     vocabulary = translator.target_vocabulary
     sources = translator.read([translator.encode_source(line.source)])
     shown = opened(translator.best(sources, 4)[0][0], vocabulary)
@@ -123,7 +129,7 @@ def exhaustive(translator: Translator, line: Pair, name: str) -> tuple[float, se
     return best, {result for result, score in found.items() if score == best}
 
 
-@pytest.mark.parametrize("name", ["replace-only", "unidirectional-free", "bidirectional"])
+@pytest.mark.parametrize("name", ["replace-only", "bidirectional"])
 def test_the_ideal_user_picks_what_exhaustive_search_picks(name: str) -> None:
     for played in rules(name).play(embedded(), LINES):
         best, texts = exhaustive(embedded(), played.line, name)
@@ -131,15 +137,17 @@ def test_the_ideal_user_picks_what_exhaustive_search_picks(name: str) -> None:
         assert Judge().score(text(played.screen), played.references) == best
 
 
-def test_by_hand_the_ideal_user_fixes_the_word_that_links_most_words() -> None:
-    # "the cat sat on a mat": fixing either wrong word joins runs of right ones; the middle one joins longer runs.
+def test_of_two_wrong_words_the_critical_one_is_that_which_breaks_the_longer_run() -> None:
     translator = tiny_translator(words=True)
-    draft = rules("replace-only").play(translator, [Pair(1, "a", "the cat sat", ("the dog ran",))])[0].draft
-    first, *rest = words(draft)
-    line = Pair(1, "a", "the cat sat", (" ".join(["wrong", *rest]),))
-    [played] = rules("replace-only").play(translator, [line])
-    assert played.turns[0].edit == Edit(0, 1, "wrong")
-    assert words(played.screen) == ("wrong", *rest)
+    line = Pair(1, "a", "the cat sat", ("no",))
+    draft = words(rules("replace-only", revisions=0).play(translator, [line])[0].draft)
+    middle = len(draft) // 2
+    assert middle >= 3  # the tiny network talks much
+    wanted = list(draft)
+    wanted[0], wanted[middle] = "first", "second"
+    [played] = rules("replace-only").play(translator, [Pair(1, "a", "the cat sat", (" ".join(wanted),))])
+    assert played.turns[0].edit == Edit(middle, middle + 1, "second")
+    assert words(played.screen) == (draft[0], *wanted[1:])
 
 
 def test_left_to_right_fixes_the_first_mistake_and_unidirectional_lets_nobody_do_else() -> None:
@@ -191,7 +199,7 @@ def test_no_change_is_a_candidate_only_when_allowed() -> None:
 
 def test_earlier_fixes_stand_after_every_later_one() -> None:
     for name in PROTOCOLS:
-        for played in rules(name, revisions=3).play(embedded(), LINES):
+        for played in rules(name, "random", revisions=3).play(embedded(), LINES):
             told: list[str] = []
             for turn in played.turns:
                 told += [turn.edit.text] if turn.edit.text else []

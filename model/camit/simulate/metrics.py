@@ -293,6 +293,8 @@ def compare(
         ("theirs", [at(s) for s in theirs]),
         ("ours", [at(s) for s in ours]),
     ]
+    if systems[0][1] == systems[1][1]:
+        return Comparison(k, 0.0, 1.0)  # sacrebleu's resampling finds equals significantly different
     test = PairedTest(
         systems, {"BLEU": BLEU(lowercase=judge.lowercase)}, columns(ours), test_type="bs", n_samples=samples
     )

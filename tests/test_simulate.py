@@ -1,0 +1,268 @@
+"""Simulations, whole: the same whoever plays them; figures, tables and page; errors that help."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from camit import cli
+from camit.checkpoint import Checkpoint, save_checkpoint
+from camit.errors import CamitError, CorpusError, InputError
+from camit.simulate.corpus import documents, looks_lowercased, read_lines
+from camit.simulate.metrics import Sentence
+from camit.simulate.plot import plot
+from camit.simulate.report import Page, write_results
+from camit.simulate.run import Experiment, Run, simulate
+from camit.simulate.store import Store
+from camit.simulate.tables import build, table_name
+from tests.helpers import piece_vocabulary, tiny_network, word_vocabulary
+
+LINES = [
+    "one\tthe cat sat\tThe cat sat on the mat.\tA cat sat there.",
+    "one\ta dog ran\tA dog ran.\tThe dog ran, and ran.",
+    "two\tthe red log\tThe log is red.\tIt is a red log.",
+    "two\tnot now\tNot now!\tNot ever.",
+    "three\tthe big mat\tThe mat is big.\tA big mat.",
+]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    source, target = piece_vocabulary("zh"), piece_vocabulary()
+    network = tiny_network("transformer", source=len(source), target=len(target), scale=2.0)
+    folder = tmp_path_factory.mktemp("tiny")
+    save_checkpoint(Checkpoint("tiny", network, source, target), folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def word_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    source, target = word_vocabulary(language="en"), word_vocabulary()
+    network = tiny_network("rnnsearch", source=len(source), target=len(target), scale=2.0)
+    folder = tmp_path_factory.mktemp("words")
+    save_checkpoint(Checkpoint("words", network, source, target), folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("corpus") / "tiny.tsv"
+    path.write_text("".join(line + "\n" for line in LINES), "utf-8")
+    return str(path)
+
+
+def experiment(model: str, corpus: str, **more: object) -> Experiment:
+    settings: dict[str, object] = {"user": "ideal-fast", "revisions": 2, "beam": 2, **more}
+    return msgspec.convert({"model": model, "corpus": corpus, **settings}, Experiment)
+
+
+def untimed(run: Run) -> list[Sentence]:
+    """Sentences without the seconds, the only thing that may differ."""
+    return [
+        msgspec.structs.replace(
+            sentence, turns=tuple(msgspec.structs.replace(turn, seconds=None) for turn in sentence.turns)
+        )
+        for sentence in run.sentences
+    ]
+
+
+def call(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["camit", "simulate", *arguments])
+    try:
+        cli.main()
+    except SystemExit as done:
+        if done.code:
+            raise
+
+
+@pytest.mark.parametrize("history", [False, True], ids=["lines", "documents"])
+def test_two_processes_give_exactly_the_results_of_one(model: str, corpus: str, history: bool) -> None:
+    chosen = experiment(model, corpus, memory=history, learning=history, user="random", revisions=1)
+    told: list[int] = []
+    alone, shared = simulate(chosen), simulate(chosen, processes=2, progress=told.append)
+    assert untimed(alone) == untimed(shared)
+    assert alone.figures.revisions == shared.figures.revisions
+    assert sum(told) == len(LINES)
+
+
+def test_a_run_is_reproducible_by_seed_and_knows_where_it_came_from(model: str, corpus: str) -> None:
+    first, second = (simulate(experiment(model, corpus, user="random", seed=3)) for _ in range(2))
+    assert untimed(first) == untimed(second)
+    assert untimed(first) != untimed(simulate(experiment(model, corpus, user="random", seed=4)))
+    assert first.provenance.corpus == second.provenance.corpus
+    assert first.settings.lowercase is False and first.settings.no_change_is_a_candidate is False
+
+
+def test_a_new_document_begins_without_history(model: str, corpus: str) -> None:
+    chosen = experiment(model, corpus, memory=True, learning=True, user="left-to-right", revisions=1)
+    plain = simulate(experiment(model, corpus, user="left-to-right", revisions=1))
+    found = simulate(chosen)
+    firsts = [0, 2, 4]  # the first lines of the three documents
+    assert [found.sentences[n].outputs for n in firsts] == [plain.sentences[n].outputs for n in firsts]
+
+
+def test_the_command_writes_the_figures_for_machines(
+    model: str,
+    corpus: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    target, image = tmp_path / "run.json", tmp_path / "run.svg"
+    options = [
+        "--model",
+        model,
+        "--corpus",
+        corpus,
+        "--user",
+        "left-to-right",
+        "--revisions",
+        "2",
+        "--limit",
+        "3",
+    ]
+    call(*options, "--json", str(target), "--plot", str(image), monkeypatch=monkeypatch)
+    found = json.loads(target.read_text())
+    assert [q["k"] for q in found["revisions"]] == [0, 1, 2]
+    assert {"bleu", "chrf", "ter"} <= found["revisions"][0].keys()
+    assert {
+        "revisions_per_sentence",
+        "success_rate",
+        "wsr",
+        "mar",
+        "ksmr",
+        "changed_tokens_per_turn",
+        "unk",
+        "repeated_mistakes",
+        "one_shot_recall",
+    } <= found.keys()
+    assert {"p50", "p95"} <= found["seconds"].keys()
+    assert found["settings"]["user"] == "left-to-right" and found["settings"]["limit"] == 3
+    assert found["settings"]["no_change_is_a_candidate"] is False
+    assert "BLEU" in capsys.readouterr().out
+    assert ET.fromstring(image.read_text()).tag.endswith("svg")
+    assert Run.from_json(target.read_bytes()).sentences[0].references == tuple(LINES[0].split("\t")[2:])
+    call(*options, "--against", str(target), monkeypatch=monkeypatch)
+    assert "after 2: BLEU +0.00, p = 1.000" in capsys.readouterr().out
+
+
+def test_tables_share_runs_and_a_stored_run_is_not_played_again(
+    model: str, corpus: str, tmp_path: Path
+) -> None:
+    played: list[str] = []
+
+    def store() -> Store:
+        def announce(chosen: Experiment, lines: int) -> object:
+            played.append(f"{chosen.protocol} {chosen.revisions}")
+            return lambda done: None
+
+        return Store(tmp_path / "runs", 1, announce)  # type: ignore[arg-type]
+
+    base = experiment(model, corpus, user="left-to-right")
+    first = store()
+    multi = build("multi", base, first.get)
+    ideal = build("ideal", base, first.get)
+    assert len(played) == 5  # three protocols with four revisions, which also answer for two, and two more
+    assert store().get(msgspec.structs.replace(base, protocol="bidirectional")).settings.revisions == 4
+    assert len(played) == 5
+    assert ideal.rows[0][0] == "no revision" and len(ideal.rows) == 6
+    assert multi.rows[2][0] == "bidirectional"
+    assert ideal.rows[5][1] == multi.rows[2][2]  # BLEU after one revision, in both tables
+    assert "bidirectional" in ideal.as_text() and "| bidirectional |" in ideal.as_markdown()
+    assert json.loads(ideal.as_json())["columns"][0] == "protocol"
+
+
+def test_the_results_page_lists_every_run_and_no_text_of_the_corpus(
+    model: str, word_model: str, corpus: str, tmp_path: Path
+) -> None:
+    page = tmp_path / "RESULTS.md"
+    store = Store(None, 1, lambda chosen, lines: lambda done: None)
+    base = experiment(model, corpus, user="left-to-right", limit=3)
+    tables = write_results(page, Page((corpus,), base, word_model, "camit simulate ..."), store)
+    text = page.read_text()
+    assert [table.name for table in tables] == ["multi", "ideal", "effort", "history", "unk"]
+    assert all(name in text for name in ("replace only", "unidirectional, grid", "+OL+RM", "UNK", "KSMR"))
+    assert len(re.findall(r"^\| tiny\.tsv \(", text, re.MULTILINE)) == len(store.runs) == 10
+    assert "The cat sat" not in text + (tmp_path / "results" / "results.json").read_text()
+    assert (tmp_path / "results" / "tiny.svg").is_file()
+    assert str(tmp_path) not in text
+
+
+def test_a_corpus_is_read_in_order_with_all_references(corpus: str) -> None:
+    lines = read_lines(corpus)
+    assert [len(document) for document in documents(lines)] == [2, 2, 1]
+    assert lines[3].references == ("Not now!", "Not ever.")
+    assert [line.line for line in read_lines(corpus, limit=2)] == [1, 2]
+    assert not looks_lowercased(lines)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "empty"),
+        ("d\t你好\thello\nd\t你好\n", "line 2"),
+        ("d\t你好\thello\nd\t你好\thello\thi\n", "line 2.*2 reference"),
+        ("d\t你好\thello\thi\nd\t你好\thello\t\n", "line 2"),
+        ("d\t\thello\n", "line 1"),
+        ("d\t你好\thello\nonly one column\n", "line 2"),
+        (f"d\t{'好' * 6000}\thello\n", "line 1.*characters"),
+    ],
+    ids=["empty", "no reference", "more columns", "empty column", "no source", "no columns", "too long"],
+)
+def test_a_corpus_that_is_none_is_refused_by_line(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "bad.tsv"
+    path.write_text(content, "utf-8")
+    with pytest.raises(CorpusError, match=message):
+        read_lines(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--protocol", "sideways"], "unidirectional-grid"),
+        (["--user", "me"], "left-to-right"),
+        (["--table", "first"], "history"),
+        (["--limit", "0"], "limit"),
+        (["--revisions", "-1"], "revisions"),
+        (["--beam", "0"], "beam"),
+        (["--stability", "2"], "stability"),
+        (["--processes", "0"], "processes"),
+        (["--format", "pdf"], "markdown"),
+        (["--confirmed", "maybe"], "screen"),
+        (["--corpus", "other.tsv"], "--results"),
+    ],
+)
+def test_wrong_options_are_one_line_that_says_what_is_right(
+    corpus: str,
+    options: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        call("--corpus", corpus, *options, monkeypatch=monkeypatch)
+    error = capsys.readouterr().err
+    assert message in error and "Traceback" not in error
+
+
+def test_results_that_are_none_and_unknown_tables_are_refused() -> None:
+    with pytest.raises(InputError, match="simulate --json"):
+        Run.from_json(b'{"a": 1}')
+    with pytest.raises(CamitError, match="multi"):
+        table_name("best")
+
+
+def test_a_plot_has_a_line_and_a_label_for_each_name() -> None:
+    found = ET.fromstring(plot("BLEU <after>", {"a & b": [1.0, 20.0, 30.0], "c": [1.0, 29.9]}))
+    lines = [one for one in found.iter() if one.tag.endswith("polyline")]
+    labels = [one.text or "" for one in found.iter() if one.tag.endswith("text")]
+    assert [len(line.attrib["points"].split()) for line in lines] == [3, 2]
+    assert "a & b 30.0" in labels and "c 29.9" in labels
+    with pytest.raises(InputError):
+        plot("nothing", {})

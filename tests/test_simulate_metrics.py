@@ -1,0 +1,193 @@
+"""Metrics of simulations agree with what one computes by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import sacrebleu
+
+from camit.errors import InputError
+from camit.plan import Version
+from camit.simulate.metrics import (
+    Effort,
+    End,
+    Sentence,
+    TurnRecord,
+    compare,
+    figures,
+    record,
+    repetition,
+)
+from camit.simulate.rounds import Round, Turn
+from camit.simulate.screen import Edit, opened
+from camit.simulate.users import Judge, Reference
+from camit.text import UNK
+from camit.training.corpus import Pair
+from tests.helpers import word_vocabulary
+
+
+def screen(sentence: str) -> Version:
+    vocabulary = word_vocabulary()
+    return opened(tuple(vocabulary.encode(sentence)), vocabulary)
+
+
+def played(number: int, references: list[str], screens: list[str], edits: list[Edit]) -> Round:
+    shown = [screen(sentence) for sentence in screens]
+    turns = [
+        Turn(edit, 3, before, after, 1.0, seconds=0.1 * (n + 1))
+        for n, (edit, before, after) in enumerate(zip(edits, shown[:-1], shown[1:], strict=True))
+    ]
+    wanted = tuple(Reference.of(one, word_vocabulary()) for one in references)
+    return Round(Pair(number, "a", "source", tuple(references)), wanted, shown[0], turns)
+
+
+CAT = played(
+    1,
+    ["the cat sat on the mat."],
+    ["the dog sat on a mat.", "the cat sat on a mat."],
+    [Edit(1, 2, "cat")],
+)
+
+
+def test_effort_is_what_the_hands_did() -> None:
+    found = figures([record(CAT, Judge(), 1)], Judge())
+    # Typed: "cat", then "the" by hand; a click each, one to accept. The reference: 7 words, 23 characters.
+    assert found.wsr == pytest.approx(2 / 7)
+    assert found.mar == pytest.approx(3 / 23)
+    assert found.ksmr == pytest.approx((6 + 3) / 23)
+    assert found.revisions_per_sentence == 1
+    assert found.success_rate == 0
+    assert found.revisions_to_success is None
+
+
+def test_effort_of_fewer_revisions_counts_more_work_by_hand() -> None:
+    found = figures([record(CAT, Judge(), 1)], Judge(), revisions=0)
+    # "cat" and "the" by hand: the same words and keys, two places, one to accept.
+    assert found.wsr == pytest.approx(2 / 7)
+    assert found.ksmr == pytest.approx((6 + 3) / 23)
+    assert len(found.revisions) == 1
+
+
+def test_words_too_many_cost_a_key_and_no_word() -> None:
+    one = played(1, ["the cat sat."], ["the big red cat sat."], [])
+    found = figures([record(one, Judge(), 0)], Judge())
+    assert found.wsr == 0
+    assert found.ksmr == pytest.approx((2 + 1 + 1) / len("the cat sat."))
+
+
+def test_success_counts_the_revisions_it_took() -> None:
+    rows = [
+        record(played(1, ["no", "the cat."], ["the cat."], []), Judge(), 2),
+        record(
+            played(
+                2,
+                ["no", "a dog ran."],
+                ["the cat ran.", "a cat ran.", "a dog ran."],
+                [Edit(0, 1, "a"), Edit(1, 2, "dog")],
+            ),
+            Judge(),
+            2,
+        ),
+        record(played(3, ["no", "a log."], ["a mat.", "the log."], [Edit(1, 2, "log")]), Judge(), 2),
+    ]
+    found = figures(rows, Judge())
+    assert [row.success for row in rows] == [0, 2, None]
+    assert found.success_rate == pytest.approx(2 / 3)
+    assert found.revisions_to_success == 1.0
+    assert found.revisions_per_sentence == 1.0
+    assert [q.success_rate for q in found.revisions] == [1 / 3, 1 / 3, 2 / 3]
+    assert rows[2].outputs == ("a mat.", "the log.", "the log.")
+    # Turn 1 of line 2 changes one word, turn 2 one word, the turn of line 3 two words.
+    assert found.changed_tokens_per_turn == pytest.approx(4 / 3)
+
+
+def test_seconds_are_quantiles_of_what_was_measured() -> None:
+    turns = tuple(TurnRecord("replace", 0, "a", 1, 0.0, 1, seconds) for seconds in (0.1, 0.2, 0.3, 0.4, None))
+    found = figures([row(1, "a", "b", turns=turns)], Judge()).seconds
+    assert found is not None
+    assert (found.p50, found.p95, found.measured) == (pytest.approx(0.25), pytest.approx(0.385), 4)
+
+
+def row(
+    line: int,
+    output: str,
+    reference: str,
+    *,
+    document: str = "a",
+    told: tuple[str, ...] = (),
+    turns: tuple[TurnRecord, ...] = (),
+) -> Sentence:
+    return Sentence(
+        line=line,
+        document=document,
+        references=(reference,),
+        outputs=(output,) * (len(turns) + 1),
+        turns=turns,
+        success=None,
+        ends=(End(Effort(), len(reference.split()), len(reference), told),) * (len(turns) + 1),
+        unk=(0,) * (len(turns) + 1),
+        draft_words=tuple(output.split()),
+        reference_words=tuple(reference.split()),
+    )
+
+
+def test_bleu_chrf_and_ter_are_sacrebleus() -> None:
+    rows = [
+        row(1, "the cat sat on a mat", "The cat sat on the mat"),
+        row(2, "a big dog ran", "the big dog ran"),
+    ]
+    outputs, references = [r.outputs[0] for r in rows], [[r.references[0] for r in rows]]
+    exact, folded = figures(rows, Judge()), figures(rows, Judge(lowercase=True))
+    assert exact.revisions[0].bleu == pytest.approx(
+        sacrebleu.corpus_bleu(outputs, references).score, abs=1e-3
+    )
+    assert folded.revisions[0].bleu == pytest.approx(
+        sacrebleu.corpus_bleu(outputs, references, lowercase=True).score, abs=1e-3
+    )
+    assert exact.revisions[0].chrf == pytest.approx(
+        sacrebleu.corpus_chrf(outputs, references).score, abs=1e-3
+    )
+    # two words of ten have to be replaced.
+    assert folded.revisions[0].ter == pytest.approx(20.0)
+    assert "case:lc" in folded.signatures["bleu"] and "case:mixed" in exact.signatures["bleu"]
+
+
+def test_bleu_by_hand() -> None:
+    # 4 of 5 words, 2 of 4 pairs, 1 of 3 triples, no quadruple of 2: smoothing counts that as half a one.
+    found = figures([row(1, "a b c x e", "a b c d e")], Judge()).revisions[0].bleu
+    assert found == pytest.approx(
+        100 * math.exp(sum(map(math.log, (4 / 5, 2 / 4, 1 / 3, 0.25))) / 4), abs=0.01
+    )
+
+
+def test_repeated_mistakes_and_one_shot_recall_follow_a_document() -> None:
+    rows = [
+        row(1, "x", "redford", told=("redford",)),
+        row(2, "x mat", "redford mat", told=("redford",)),  # told once before, missing again
+        row(3, "redford", "redford"),  # told twice before: no longer one shot, no mistake
+        row(4, "x", "mat", told=("mat",)),
+        row(5, "mat", "mat"),  # told once before, and there it is
+        row(6, "x", "mat", document="b"),  # another document: nobody told it
+    ]
+    assert repetition(rows, 0) == (1, 1 / 2)
+
+
+def test_unknown_words_are_counted_after_each_revision() -> None:
+    one = played(1, ["the cat"], ["the dog", "the cat"], [Edit(1, 2, "cat")])
+    one.draft = Version((*one.draft.pieces[:1], UNK), one.draft.tokens)
+    assert record(one, Judge(), 1).unk == (1, 0)
+
+
+def test_paired_bootstrap_tells_a_difference_from_noise() -> None:
+    wanted = [f"the cat number {n} sat on the mat" for n in range(30)]
+    right = [row(n, text, text) for n, text in enumerate(wanted)]
+    wrong = [row(n, f"a dog number {n} ran on the log", text) for n, text in enumerate(wanted)]
+    found = compare(right, wrong, Judge(), 0, samples=200)
+    assert found.difference > 50 and found.p < 0.02
+    assert compare(right, right, Judge(), 0, samples=200).p == 1
+
+
+def test_runs_over_other_lines_do_not_compare() -> None:
+    with pytest.raises(InputError, match="same lines"):
+        compare([row(1, "a", "a")], [row(2, "a", "a")], Judge(), 0)
