@@ -360,6 +360,21 @@ def test_the_rate_warms_up_holds_falls_and_cools_down() -> None:
     assert settings.budget_used(10**6, 5.0, 1e9) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"steps": None}, "how long"),
+        ({"minutes": 0.0}, "--minutes"),
+        ({"smoothing": 1.0}, "--smoothing"),
+        ({"seed": -1}, "--seed"),
+        ({"train": (Mixture(path="x.tsv", weight=0.0),)}, "x.tsv: a weight"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(TrainingError, match=message):
+        settings_for(Path("toy.tsv"), **changes).check()
+
+
 def test_every_preset_builds_a_network() -> None:
     assert {arch for arch, _ in PRESETS} == {"transformer", "rnnsearch"}
     paper = PRESETS["rnnsearch", "paper"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -109,7 +110,12 @@ def train(
             _train_memory(console, folder, settings)
         processes.barrier()
         if processes.first and json is not None:
-            json.write_bytes(msgspec.json.encode({"position": trainer.position, "settings": settings}))
+            result = {
+                "position": trainer.position,
+                "validation": [asdict(v) for v in trainer.validations],
+                "settings": settings,
+            }
+            json.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1))
     except OSError as error:
         raise TrainingError(
             f"{error.filename or out} cannot be read or written ({error.strerror or error}); what the run "
@@ -178,13 +184,14 @@ def _settings(given: dict[str, Any], stored: Any) -> Any:
                     f"this run has --{name} {getattr(stored, name)}, which --resume cannot change to "
                     f"{getattr(settings, name)}; leave it out, or start a new run in another --out."
                 )
-    if all(budget is None for budget in (settings.minutes, settings.steps, settings.pieces)):
-        raise TrainingError("how long shall it train? Give --minutes, --steps or --pieces.")
+    settings.check()
     return settings
 
 
 def _mixture(spec: str, shares: list[str], mixture: Any) -> Any:
-    path, _, weight = spec.rpartition("=") if "=" in spec else (spec, "", "1")
+    path, _, weight = spec.rpartition("=")
+    if not path or Path(spec).exists():  # a file may have "=" in its name
+        path, weight = spec, "1"
     join = 0.0
     for share in shares:
         name, _, value = share.rpartition("=")
@@ -195,14 +202,9 @@ def _mixture(spec: str, shares: list[str], mixture: Any) -> Any:
 
 def _number(text: str, option: str) -> float:
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = -1.0
-    if not 0.0 <= value < 1000.0:
-        raise TrainingError(
-            f"{option}: {text!r} is no number in the right range; write for example FILE.tsv=3."
-        )
-    return value
+        raise TrainingError(f"{option}: {text!r} is no number; write for example FILE.tsv=3.") from None
 
 
 def _print_report(console: Console, report: Any) -> None:

@@ -98,6 +98,25 @@ PRESETS: dict[tuple[str, str], Preset] = {
 }
 
 
+_RANGES: tuple[tuple[str, float, float], ...] = (
+    ("minutes", 1e-3, 1e7),
+    ("steps", 1, 1e12),
+    ("pieces", 1, 1e15),
+    ("vocabulary", 10, 1e7),
+    ("batch", 10, 1e8),
+    ("rate", 1e-9, 1.0),
+    ("warmup", 0, 1e10),
+    ("smoothing", 0.0, 1.0),
+    ("clip", 1e-6, 1e9),
+    ("dropout", 0.0, 1.0),
+    ("average", 0.0, 1.0),
+    ("checkpoint_minutes", 0.0, 1e7),
+    ("validate_minutes", 0.0, 1e7),
+    ("memory_lines", 0, 1e9),
+    ("seed", 0, 2**31),
+)
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """One training run."""
 
@@ -135,6 +154,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise TrainingError(
                 f"there is no preset {self.preset!r} for {self.arch!r}; known: {known}."
             ) from None
+
+    def check(self) -> None:
+        """Raise `TrainingError` for a number that makes no sense."""
+        if all(budget is None for budget in (self.minutes, self.steps, self.pieces)):
+            raise TrainingError("how long shall it train? Give --minutes, --steps or --pieces.")
+        for name, low, high in _RANGES:
+            value = getattr(self, name)
+            if value is not None and not low <= value < high:
+                option = name.replace("_", "-")
+                raise TrainingError(f"--{option} must be from {low:g} to below {high:g}, not {value:g}.")
+        for mixture in self.train:
+            if not 0.0 < mixture.weight < 1000.0 or not 0.0 <= mixture.join <= 1.0:
+                raise TrainingError(
+                    f"{mixture.path}: a weight is more than 0 and below 1000, not {mixture.weight:g}; "
+                    f"a share of joined lines is from 0 to 1, not {mixture.join:g}."
+                )
 
     def budget_used(self, steps: int, minutes: float, pieces: float) -> float:
         """From 0 at the start to 1 at the end of the budget, whichever end comes first."""

@@ -93,6 +93,7 @@ class Trainer:
         )
         self._position = Position(data=data.digest)
         self._stopping = False
+        self.validations: list[Validation] = []  # the latest, one for each dev set
 
     @property
     def position(self) -> Position:
@@ -252,13 +253,13 @@ class Trainer:
             }
         )
 
-    def validate(self) -> list[Validation]:
+    def validate(self) -> None:
         """Loss and BLEU of both directions on the dev sets, with the averaged weights."""
-        results: list[Validation] = []
         if self._processes.first:
+            self.validations = []
             for dev in self._dev:
                 result = self._validate(dev)
-                results.append(result)
+                self.validations.append(result)
                 self._folder.append_log(
                     {
                         "kind": "validation",
@@ -273,7 +274,6 @@ class Trainer:
                     }
                 )
         self._processes.barrier()
-        return results
 
     def _validate(self, dev: DevSet) -> Validation:
         network = self._average
