@@ -15,7 +15,7 @@ from camit.errors import InputError, SessionError
 from camit.ledger import History, Page
 from camit.plan import Place, Plan, Stage, Version
 from camit.search.grid import Phrase
-from camit.text import Vocabulary, detokenise, normalise
+from camit.text import Vocabulary, Word, detokenise, fold
 from camit.tokens import SourceToken, Token
 
 if TYPE_CHECKING:
@@ -242,16 +242,20 @@ class Draft:
             words = self._vocabulary.words(version.pieces)
             cuts = [*(word.start for word in words), len(version.pieces)]
             left, right = version.pieces[: cuts[start]], version.pieces[cuts[stop] :]
-            # Of several words typed, the last is to be completed; the others stand before it already.
-            head, space, last = typed.lstrip().rpartition(" ")
-            if head.strip():
-                left = (*left, *self._vocabulary.encode(normalise(head)))
             shown = detokenise((word.text, word.space_before) for word in words[start:stop])
-            found = self._session.engine.words(self.source, left, right, last)
-            texts = ((head + space + c.text, c) for c in found)
-            return [Alternative(text, c.probability, c.entry) for text, c in texts if text != shown or typed][
-                :k
-            ]
+            # Of several words typed, the last is to be completed; the others stand before it already.
+            known = fold(typed)
+            pieces = self._vocabulary.encode(known)
+            *others, last = self._vocabulary.words(pieces) or [Word("", False, 0, 0)]
+            if typed[-1:].isspace():
+                known, last = known + " ", Word("", False, len(pieces), len(pieces))
+            attached = bool(others) and not last.space_before
+            found = self._session.engine.words(
+                self.source, (*left, *pieces[: last.start]), right, last.text, attached=attached
+            )
+            head = known[: len(known) - len(last.text)]
+            texts = ((head + c.text, c) for c in found if typed or c.text != shown)
+            return [Alternative(text, c.probability, c.entry) for text, c in texts][:k]
 
         return self._session.worker.call(run)
 

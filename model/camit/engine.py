@@ -77,8 +77,10 @@ class Engine:
         tokens = self._tokens(read, [(*gap.left, *middle, *gap.right)], readers)[0]
         return planning.filled(version, gap, middle, tokens)
 
-    def words(self, source: str, left: Phrase, right: Phrase, typed: str) -> list[Candidate]:
-        """Words for the place between two parts, best first."""
+    def words(
+        self, source: str, left: Phrase, right: Phrase, typed: str, *, attached: bool
+    ) -> list[Candidate]:
+        """Words for the place between two parts that begin with what was typed, best first."""
         return words_between(
             self._translator.directions,
             self._read(source).sources,
@@ -86,6 +88,7 @@ class Engine:
             left,
             right,
             typed=typed,
+            attached=attached,
             readers=self._memory.readers(source),
         )
 

@@ -1,13 +1,15 @@
-"""Words that fit between a left and a right part: alternatives for a token, and completions of what is being typed.
+"""Words that fit between a left and a right part: alternatives for a token, and completions of what is typed.
 
-Both decoders propose and judge: the forward decoder knows what stands to the left, the backward decoder what stands to
-the right. A word is judged whole, its end included, so "film" and "filmmakers" do not share probability.
+Both decoders propose and judge: the forward decoder knows what stands to the left, the backward decoder what
+stands to the right. A word is judged whole, with its end, so "film" and "filmmakers" share no probability.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -17,11 +19,15 @@ from camit.search.direction import Direction
 from camit.search.grid import Phrase, Reader
 from camit.search.revise import Readers
 from camit.search.scoring import Directions, Sources
-from camit.text import PAD
+from camit.text import PAD, SPACE, SPECIALS, Vocabulary
 
 PROPOSALS = 12  # first pieces each decoder proposes
-MAX_PIECES = 6  # of a proposed word
+MAX_PIECES = 6  # of a word, behind the letters that were typed
 LEAST = 1e-3  # a word below this probability is not worth showing
+UNLIKELY = -9.0  # log-probability below which the first piece of a word is not tried
+GOES_ON = 0.08  # a decoder goes on with a word where that is at least this likely
+# Both decoders must think that a word of several pieces is one: "boss" and "s" are words, "bosss" is none.
+HOLDS_TOGETHER = 0.01
 
 
 @dataclass(frozen=True)
@@ -54,37 +60,44 @@ def words_between(
     right: Phrase,
     *,
     typed: str = "",
-    attach: bool = False,
+    attached: bool = False,
     readers: Readers | None = None,
 ) -> list[Candidate]:
-    """Words that may stand between `left` and `right`, best first; with `typed`, only words that start with it."""
+    """Words that may stand between `left` and `right`, best first.
+
+    With `typed`, only words that begin with it, written as it is written; `attached` says that no space
+    stands before it.
+    """
     forward = _read(directions.forward, sources, sentence, left)
     backward = _read(directions.backward, sources, sentence, right)
     vocabulary = directions.forward.vocabulary
-    found = _propose(forward, typed)
+    found = _propose(forward, typed, attached)
     if not typed:
-        found += [backward.direction.order(pieces) for pieces in _propose(backward, "")]
+        found += [backward.direction.order(pieces) for pieces in _propose(backward, "", False)]
     offered = _offers(forward, backward, readers)
-    found += [pieces for pieces in offered if vocabulary.decode(pieces).startswith(typed)]
+    found += offered
     words: dict[str, Phrase] = {}
     for pieces in found:
         text = vocabulary.decode(pieces)
-        if (
-            text
-            and text not in words
-            and len(vocabulary.words(pieces)) == 1
-            and (pieces in offered or _whole(text))
-        ):
+        if typed and text.lower().startswith(typed.lower()):
+            # The person's letters stay as they are, and shouting goes on.
+            rest = text[len(typed) :]
+            text = typed + (rest.upper() if len(typed) > 1 and typed.isupper() else rest)
+            pieces = pieces if vocabulary.decode(pieces) == text else tuple(vocabulary.encode(text))
+        if text.startswith(typed) and text not in words and _is_word(vocabulary, left, pieces, right):
             words[text] = pieces
     if not words:
         return []
     phrases = list(words.values())
-    ahead, behind = _judge(forward, phrases), _judge(backward, [backward.direction.order(p) for p in phrases])
+    ahead, holds = _judge(forward, phrases)
+    behind, holds_too = _judge(backward, [backward.direction.order(p) for p in phrases])
     for n, pieces in enumerate(phrases):
         if pieces in offered:
             theta, share, _ = offered[pieces]
             ahead[n] = torch.log((1 - theta) * ahead[n].exp() + share)
-    probability = torch.softmax((ahead + behind) / 2, dim=0).tolist()
+        elif not typed and not (holds[n] and holds_too[n]):
+            ahead[n] = float("-inf")
+    probability = torch.softmax((ahead + behind) / 2, dim=0).nan_to_num(0.0).tolist()
     candidates = [
         Candidate(pieces, text, p, offered[pieces][2] if pieces in offered else None)
         for (text, pieces), p in zip(words.items(), probability, strict=True)
@@ -93,8 +106,13 @@ def words_between(
     return sorted(candidates, key=lambda candidate: -candidate.probability)
 
 
-def _whole(text: str) -> bool:
-    return "\ufffd" not in text
+def _is_word(vocabulary: Vocabulary, left: Phrase, pieces: Phrase, right: Phrase) -> bool:
+    """Is this one token, whatever stands next to it?"""
+    return (
+        len(vocabulary.words(pieces)) == 1
+        and (not left or vocabulary.boundary(left[-1], pieces[0]))
+        and (not right or vocabulary.boundary(pieces[-1], right[0]))
+    )
 
 
 def _read(direction: Direction, sources: Sources, sentence: int, part: Phrase) -> _Context:
@@ -126,69 +144,99 @@ def _offers(
     return offered
 
 
-def _propose(context: _Context, typed: str) -> list[Phrase]:
+def _propose(context: _Context, typed: str, attached: bool) -> list[Phrase]:
     """Whole words a decoder would write next, as pieces in its own order."""
-    direction = context.direction
-    decoder = direction.decoder
-    scores = context.logp + direction.banned
-    scores[decoder.last_piece] = float("-inf")
-    if context.last is not None:
-        scores = scores + direction.starts_token(context.last)
+    direction, decoder = context.direction, context.direction.decoder
+    device = context.logp.device
+    scores = context.logp + direction.allowed("new token", context.last, may_end=False)
     if typed:
-        scores = scores + _matching(direction, (), typed)
-    values, pieces = (x.tolist() for x in scores.topk(min(PROPOSALS, scores.shape[0])))
-    live = [((piece,), value) for value, piece in zip(values, pieces, strict=True) if value > float("-inf")]
+        scores = scores + _beginning(direction.vocabulary, typed, attached).to(device)
+    values, first = scores.topk(min(PROPOSALS, len(scores)))
+    floor = -torch.inf if typed else UNLIKELY
+    live: list[Phrase] = [
+        (piece,) for value, piece in zip(values.tolist(), first.tolist(), strict=True) if value > floor
+    ]
     words: list[Phrase] = []
-    state = context.state
-    rows = [0] * len(live)
+    state, rows = context.state, [0] * len(live)
     for _ in range(MAX_PIECES + len(typed)):
         if not live:
             break
-        state = state.select(torch.tensor(rows))
-        state, features = decoder.advance(state, torch.tensor([[direction.known(p[-1])] for p, _ in live]))
+        state = state.select(torch.tensor(rows, device=device))
+        known = [[direction.known(word[-1])] for word in live]
+        state, features = decoder.advance(state, torch.tensor(known, device=device))
         logp = torch.log_softmax(decoder.logits(features.s)[:, 0], dim=1)
-        grown: list[tuple[Phrase, float]] = []
-        rows = []
-        for row, (word, value) in enumerate(live):
-            inside = direction.goes_on(word[-1]) + direction.banned
-            inside[decoder.last_piece] = float("-inf")
-            rest = typed[len(direction.vocabulary.decode(word)) :] if typed else ""
-            if rest:
-                inside = inside + _matching(direction, word, typed)
-            else:
-                words.append(word)
-            best, piece = (logp[row] + inside).max(0)
-            # A word goes on only where that is likely at all; typed letters must be followed anyway.
-            if float(best) > (float("-inf") if rest else -2.5) and len(word) < MAX_PIECES + len(typed):
-                grown.append(((*word, int(piece)), value + float(best)))
-                rows.append(row)
-        live = grown
+        masks = []
+        rests = [typed[len(direction.vocabulary.decode(word)) :] for word in live]
+        for word, rest in zip(live, rests, strict=True):
+            mask = direction.allowed("same token", word[-1], may_end=False)
+            masks.append(mask + _beginning(direction.vocabulary, rest, True).to(device) if rest else mask)
+        best, following = (logp + torch.stack(masks)).max(dim=1)
+        chances, pieces = best.exp().tolist(), following.tolist()
+        words += [word for word, rest in zip(live, rests, strict=True) if not rest]
+        # A word goes on only where that is likely; typed letters must be followed anyway.
+        rows = [n for n, chance in enumerate(chances) if chance > (0.0 if rests[n] else GOES_ON)]
+        live = [(*live[n], pieces[n]) for n in rows]
     return words
 
 
-def _matching(direction: Direction, word: Phrase, typed: str) -> Tensor:
-    """Added to scores: only pieces that go along with the letters typed so far."""
-    vocabulary = direction.vocabulary
-    done = len(vocabulary.decode(word)) if word else 0
-    rest = typed[done:]
-    mask = torch.full((len(vocabulary),), float("-inf"))
-    for index, body in enumerate(vocabulary.bodies):
-        if body and (body.startswith(rest) or rest.startswith(body)):
-            mask[index] = 0.0
+def _beginning(vocabulary: Vocabulary, letters: str, attached: bool) -> Tensor:
+    """A mask that allows only pieces going along with these letters, with a space before or `attached`."""
+    spelling = _spelling(vocabulary)
+    lower = letters.lower()
+    stop = bisect_right(spelling.bodies, lower + "\U0010ffff")
+    found = list(spelling.ids[bisect_left(spelling.bodies, lower) : stop])
+    for n in range(1, len(lower)):
+        found += spelling.by_body.get(lower[:n], ())
+    if not attached:
+        found += [i for i in (spelling.space,) if i is not None]
+    mask = torch.full((len(vocabulary),), -torch.inf)
+    mask[[i for i in found if vocabulary.piece(i).startswith(SPACE) != attached]] = 0.0
     return mask
 
 
-def _judge(context: _Context, words: Sequence[Phrase]) -> Tensor:
-    """Log-probability of whole words in the order of the context, with their end. [words]"""
+@dataclass(frozen=True)
+class _Spelling:
+    """The letters of all pieces, in small letters and in alphabetical order."""
+
+    bodies: list[str]
+    ids: list[int]
+    by_body: dict[str, list[int]]
+    space: int | None  # the space mark that stands alone
+
+
+@lru_cache(maxsize=4)
+def _spelling(vocabulary: Vocabulary) -> _Spelling:
+    pairs = sorted((body.lower(), i) for i, body in enumerate(vocabulary.bodies) if body and i >= SPECIALS)
+    by_body: dict[str, list[int]] = {}
+    for body, i in pairs:
+        by_body.setdefault(body, []).append(i)
+    alone = [i for i in range(SPECIALS, len(vocabulary)) if vocabulary.piece(i) == SPACE]
+    return _Spelling([b for b, _ in pairs], [i for _, i in pairs], by_body, alone[0] if alone else None)
+
+
+def _judge(context: _Context, words: Sequence[Phrase]) -> tuple[Tensor, list[bool]]:
+    """Log-probability [words] of whole words, in the order of the context, and whether they hold together."""
     direction, decoder = context.direction, context.direction.decoder
+    device = context.logp.device
     longest = max(map(len, words))
-    padded = torch.tensor([[*direction.feed(word), *[PAD] * (longest - len(word))] for word in words])
-    state = context.state.select(torch.zeros(len(words), dtype=torch.long))
+    fed = [direction.feed(word) for word in words]
+    padded = torch.tensor([[*word, *[PAD] * (longest - len(word))] for word in fed], device=device)
+    state = context.state.select(torch.zeros(len(words), dtype=torch.long, device=device))
     _, features = decoder.advance(state, padded)
-    logp = torch.log_softmax(decoder.logits(features.s), dim=2)  # [words, pieces, vocabulary]
+    # Only where there are pieces: the output layer is what costs.
+    rows = [row for row, word in enumerate(words) for _ in word]
+    columns = [at for word in words for at in range(len(word))]
+    logp = torch.log_softmax(
+        decoder.logits(features.s[rows, columns]), dim=1
+    )  # [pieces of all words, vocabulary]
     total = context.logp[padded[:, 0]].clone()
-    for row, word in enumerate(words):
-        for at in range(1, len(word)):
-            total[row] += logp[row, at - 1, direction.known(word[at])]
-        total[row] += torch.logsumexp(logp[row, len(word) - 1] + direction.starts_token(word[-1]), dim=0)
-    return total
+    holds = [True] * len(words)
+    at = 0
+    for row, word in enumerate(fed):
+        steps = logp[at : at + len(word)]
+        inner = steps[range(len(word) - 1), word[1:]]
+        holds[row] = bool((inner.exp() >= HOLDS_TOGETHER).all())
+        end = torch.logsumexp(steps[-1] + direction.starts_token(words[row][-1]), dim=0)
+        total[row] += inner.sum() + end
+        at += len(word)
+    return total, holds
