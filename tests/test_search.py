@@ -151,6 +151,10 @@ def test_a_wide_beam_finds_the_brute_force_optimum(arch: str, backward: bool, na
         assert [w.score for w in found] == pytest.approx(ranked, abs=1e-4)
         for written in found:
             check_written(direction, problem, written)
+            whole = direction.order((*problem.prefix, *written.pieces))
+            with torch.inference_mode():
+                logp = score(direction, sources.start(direction), [0], [whole]).logp
+            assert written.logp == pytest.approx(float(logp.sum()), abs=1e-3)
 
 
 @pytest.mark.parametrize("arch", ["transformer", "rnnsearch"])

@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from camit.networks import Features, State
 from camit.search.direction import Direction
@@ -51,6 +52,7 @@ class Written(NamedTuple):
     pieces: Phrase
     starts: tuple[int, ...]
     score: float  # log-probability of the pieces and the end, per piece
+    logp: float  # of the whole sentence: prefix, pieces and end
 
 
 class Copy(NamedTuple):
@@ -115,6 +117,7 @@ class _Beam:
 
     problem: Problem
     total: int  # phrase pieces in all
+    given: float  # log-probability of the prefix
     live: list[Hypothesis]
     finished: list[Written] = field(default_factory=list)
 
@@ -122,7 +125,7 @@ class _Beam:
         prefix = len(hypothesis.pieces) - hypothesis.scored
         pieces, starts = hypothesis.pieces[prefix:], tuple(s - prefix for s in hypothesis.starts)
         if all(pieces != w.pieces for w in self.finished):
-            self.finished.append(Written(pieces, starts, value / (hypothesis.scored + 1)))
+            self.finished.append(Written(pieces, starts, value / (hypothesis.scored + 1), self.given + value))
 
 
 def search(
@@ -140,17 +143,11 @@ def search(
         return []
     decoder = direction.decoder
     device = next(decoder.parameters()).device
-    known = [[decoder.first_piece, *direction.feed(problem.prefix)] for problem in problems]
-    longest = max(map(len, known))
-    lengths = torch.tensor([len(pieces) for pieces in known], device=device)
-    padded = torch.tensor([[*pieces, *[PAD] * (longest - len(pieces))] for pieces in known], device=device)
-    rows = torch.tensor([problem.sentence for problem in problems], device=device)
     check()
-    ragged = any(len(pieces) < longest for pieces in known)
-    state, features = decoder.advance(start.select(rows), padded, lengths if ragged else None)
-    features = Features(*(x[torch.arange(len(known)), lengths - 1].unsqueeze(1) for x in features))
+    state, features, given = _read_prefixes(direction, start, problems)
     beams = [
-        _Beam(p, sum(map(len, p.phrases)), [Hypothesis(p.prefix, closed=bool(p.prefix))]) for p in problems
+        _Beam(p, sum(map(len, p.phrases)), logp, [Hypothesis(p.prefix, closed=bool(p.prefix))])
+        for p, logp in zip(problems, given, strict=True)
     ]
     while True:
         expansions = _expand(direction, [(b, h) for b in beams for h in b.live], features, beam, reader)
@@ -171,6 +168,31 @@ def search(
         if rows_next != list(range(row)):
             state = state.select(torch.tensor(rows_next, device=device))
         state, features = decoder.advance(state, torch.tensor(pieces_next, device=device).unsqueeze(1))
+
+
+def _read_prefixes(
+    direction: Direction, start: State, problems: Sequence[Problem]
+) -> tuple[State, Features, list[float]]:
+    """All prefixes in one pass, the same one only once: state, features and log-probability behind each."""
+    decoder = direction.decoder
+    device = next(decoder.parameters()).device
+    rows = {key: row for row, key in enumerate(dict.fromkeys((p.sentence, p.prefix) for p in problems))}
+    known = [[decoder.first_piece, *direction.feed(prefix)] for _, prefix in rows]
+    longest = max(map(len, known))
+    padded = torch.tensor([[*pieces, *[PAD] * (longest - len(pieces))] for pieces in known], device=device)
+    lengths = torch.tensor([len(pieces) for pieces in known], device=device)
+    sentences = torch.tensor([sentence for sentence, _ in rows], device=device)
+    ragged = any(len(pieces) < longest for pieces in known)
+    state, features = decoder.advance(start.select(sentences), padded, lengths if ragged else None)
+    given = [0.0] * len(rows)
+    if longest > 1:
+        inner = torch.arange(longest - 1, device=device) < (lengths - 1).unsqueeze(1)
+        logits = decoder.logits(features.s[:, :-1][inner])  # [pieces of all prefixes, vocabulary]
+        logp = -F.cross_entropy(logits, padded[:, 1:][inner], reduction="none")
+        given = [float(part.sum()) for part in torch.split(logp, (lengths - 1).tolist())]
+    of = [rows[p.sentence, p.prefix] for p in problems]
+    last = Features(*(x[of, lengths[of] - 1].unsqueeze(1) for x in features))
+    return state.select(torch.tensor(of, device=device)), last, [given[row] for row in of]
 
 
 def _expand(

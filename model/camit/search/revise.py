@@ -1,11 +1,13 @@
 """A revision, whole: the restricted bi-directional grid search of the paper, with the step the paper lacks.
 
-(1) The forward decoder keeps what stands left of the fix and writes a new right part through the earlier fixes there.
-(2) The best right parts go, reversed, into the backward decoder, which writes new left parts through the earlier fixes
-there. (3) Every combination, the old parts among them, is rescored as a whole sentence by both decoders; the best wins.
+(1) The forward decoder keeps what stands left of the fix and writes a new right part through the earlier
+fixes there. (2) The best right parts go, reversed, into the backward decoder, which writes new left parts
+through the earlier fixes there. (3) Every combination, the old parts among them, is rescored as a whole
+sentence by both decoders; the best wins.
 
-Always taking the new left part, as the paper writes it, loses to unidirectional decoding at a free position; (3) is what
-makes both directions pay. The paper's other protocols live here too, so that they can be compared.
+Always taking the new left part, as the paper writes it, loses to unidirectional decoding at a free
+position; (3) is what makes both directions pay. The paper's other protocols live here too, so that they
+can be compared.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from camit.search.scoring import Directions, Sources, score
 
 Protocol = Literal["replace-only", "unidirectional", "unidirectional-grid", "bidirectional"]
 Span = tuple[int, int]
-# Between the sum (0), which prefers short sentences, and the mean per piece (1), which prefers long ones. Measured on dialogue
-# with stability 0.7: 0.4 to 0.8 differ by 0.2 BLEU, 1 loses 0.5.
+# Between the sum (0), which prefers short sentences, and the mean per piece (1), which prefers long ones.
+# Measured on dialogue with stability 0.7: 0.4 to 0.8 differ by 0.2 BLEU, 1 loses 0.5.
 LENGTH = 0.5
 
 
@@ -41,8 +43,8 @@ class Readers:
 class Settings:
     """How a revision is searched.
 
-    `stability` in [0, 1] prefers candidates that change fewer of the words on the screen; `rights` and `lefts` are how
-    many parts each pass hands on.
+    `stability` in [0, 1] prefers candidates that change fewer of the words on the screen; `rights` and `lefts`
+    are how many parts each pass hands on.
     """
 
     protocol: Protocol = "bidirectional"
@@ -64,12 +66,14 @@ class Settings:
 class Part:
     """What stands on one side of a fix: pieces, and the earlier fixes among them.
 
-    `anchored`: the outermost fix (or, without one, the new fix itself) stands at the very edge of the sentence.
+    `anchored`: the outermost fix (or, without one, the new fix itself) stands at the very edge of the
+    sentence. `logp`: of the sentence as the decoder that wrote this part read it whole.
     """
 
     pieces: Phrase = ()
     fixed: tuple[Span, ...] = ()
     anchored: bool = False
+    logp: float | None = None
 
     @property
     def phrases(self) -> tuple[Phrase, ...]:
@@ -128,7 +132,7 @@ class Searcher:
         rights = self._rights(requests)
         if protocol == "unidirectional":
             return [
-                self._revision(request, _Candidate(request.left, (found or [request.right])[0]), 0.0)
+                self._revision(request, _Candidate(request.left, found[0]), 0.0)
                 for request, found in zip(requests, rights, strict=True)
             ]
         return self._both(requests, rights)
@@ -177,9 +181,10 @@ class Searcher:
         )
 
     def _rights(self, requests: Sequence[Request]) -> list[list[Part]]:
-        """Pass 1: for each request the best new right parts."""
-        problems = [
-            Problem(
+        """Pass 1: for each request the best new right parts, and last the old one."""
+        problems = []
+        for request in requests:
+            new = Problem(
                 request.sentence,
                 max(10, self._limit(request.sentence) - len(request.left.pieces)),
                 prefix=(*request.left.pieces, *request.focus),
@@ -187,69 +192,65 @@ class Searcher:
                 anchored=request.right.anchored,
                 once=request.once,
             )
-            for request in requests
-        ]
+            problems += [new, _again(new, request.right.pieces)]
         found = self._search(self.directions.forward, problems, best=self.settings.rights)
-        return [
-            [
-                Part(w.pieces, _spans(w.starts, request.right.phrases), request.right.anchored)
-                for w in hypotheses
-            ]
-            for request, hypotheses in zip(requests, found, strict=True)
-        ]
+        parts = []
+        for request, new_ones, old in zip(requests, found[::2], found[1::2], strict=True):
+            anchored = request.right.anchored
+            parts.append(
+                [Part(w.pieces, _spans(w.starts, request.right.phrases), anchored, w.logp) for w in new_ones]
+                + [replace(request.right, logp=old[0].logp if old else None)]
+            )
+        return parts
 
     def _lefts(self, requests: Sequence[Request], rights: Sequence[Part]) -> list[list[Part]]:
-        """Pass 2: for each request with a right part the best new left parts."""
+        """Pass 2: for each request with a right part the best new left parts, and last the old one."""
         backward = self.directions.backward
         problems = []
         for request, right in zip(requests, rights, strict=True):
-            phrases = tuple(backward.order(phrase) for phrase in reversed(request.left.phrases))
-            problems.append(
-                Problem(
-                    request.sentence,
-                    max(10, self._limit(request.sentence) - len(right.pieces)),
-                    prefix=backward.order((*request.focus, *right.pieces)),
-                    phrases=phrases,
-                    anchored=request.left.anchored,
-                    once=tuple(backward.order(phrase) for phrase in request.once),
-                )
+            new = Problem(
+                request.sentence,
+                max(10, self._limit(request.sentence) - len(right.pieces)),
+                prefix=backward.order((*request.focus, *right.pieces)),
+                phrases=tuple(backward.order(phrase) for phrase in reversed(request.left.phrases)),
+                anchored=request.left.anchored,
+                once=tuple(backward.order(phrase) for phrase in request.once),
             )
+            problems += [new, _again(new, backward.order(request.left.pieces))]
         found = self._search(backward, problems, best=self.settings.lefts)
         parts = []
-        for request, problem, hypotheses in zip(requests, problems, found, strict=True):
-            parts.append(
-                [
-                    Part(
-                        backward.order(w.pieces),
-                        tuple(
-                            (len(w.pieces) - b, len(w.pieces) - a)
-                            for a, b in reversed(_spans(w.starts, problem.phrases))
-                        ),
-                        request.left.anchored,
-                    )
-                    for w in hypotheses
-                ]
-            )
+        for request, problem, new_ones, old in zip(
+            requests, problems[::2], found[::2], found[1::2], strict=True
+        ):
+            news = []
+            for w in new_ones:
+                end = len(w.pieces)
+                spans = ((end - b, end - a) for a, b in reversed(_spans(w.starts, problem.phrases)))
+                news.append(Part(backward.order(w.pieces), tuple(spans), request.left.anchored, w.logp))
+            parts.append([*news, replace(request.left, logp=old[0].logp if old else None)])
         return parts
 
     def _both(self, requests: Sequence[Request], rights: Sequence[list[Part]]) -> list[Revision]:
         """Passes 2 and 3."""
-        flat = [
-            (n, right) for n, found in enumerate(rights) for right in _unique([*found, requests[n].right])
-        ]
+        flat = [(n, right) for n, found in enumerate(rights) for right in _unique(found)]
         lefts = self._lefts([requests[n] for n, _ in flat], [right for _, right in flat])
-        candidates = []
-        for (n, right), found in zip(flat, lefts, strict=True):
-            candidates.extend((n, _Candidate(left, right)) for left in _unique([*found, requests[n].left]))
+        candidates = [
+            (n, _Candidate(left, right))
+            for (n, right), found in zip(flat, lefts, strict=True)
+            for left in _unique(found)
+        ]
+        rows = [requests[n].sentence for n, _ in candidates]
         sentences = [(*c.left.pieces, *requests[n].focus, *c.right.pieces) for n, c in candidates]
-        values = self._score([requests[n].sentence for n, _ in candidates], sentences)
+        # A right part was read behind the old left part, a left part before the right it was written for.
+        ahead = [c.right.logp if c.left.pieces == requests[n].left.pieces else None for n, c in candidates]
+        values = self._score(rows, sentences, ahead, [c.left.logp for _, c in candidates])
         best: dict[int, tuple[float, _Candidate]] = {}
         for (n, candidate), value in zip(candidates, values, strict=True):
             value -= self.settings.stability * self._change(requests[n], candidate)
             if n not in best or value > best[n][0]:
                 best[n] = value, candidate
         return [
-            self._revision(request, best[n][1], best[n][0], first=(rights[n] or [request.right])[0])
+            self._revision(request, best[n][1], best[n][0], first=rights[n][0])
             for n, request in enumerate(requests)
         ]
 
@@ -287,23 +288,44 @@ class Searcher:
             revisions.append(Revision(pieces, spans, len(request.left.fixed), pieces, pieces, written.score))
         return revisions
 
-    def _score(self, rows: Sequence[int], sentences: Sequence[Phrase]) -> list[float]:
-        """How well whole sentences fit: log-probability, mean of both decoders, by length to the power `LENGTH`."""
-        self.check()
-        total = torch.zeros(len(sentences))
-        for direction in (self.directions.forward, self.directions.backward):
-            scored = score(direction, self.sources.start(direction), rows, sentences)
-            logp = scored.logp
-            if self.readers is not None:
-                reader = self.readers.backward if direction.backward else self.readers.forward
-                logp = reader.mix(
-                    scored.features, logp, [direction.order(pieces) for pieces in sentences]
-                ).logp
-            total += logp.sum(1).cpu()
+    def _score(
+        self,
+        rows: Sequence[int],
+        sentences: Sequence[Phrase],
+        ahead: Sequence[float | None] | None = None,
+        behind: Sequence[float | None] | None = None,
+    ) -> list[float]:
+        """How well whole sentences fit: log-probability, mean of both decoders, by length to the `LENGTH`.
+
+        What the passes have found out of it already is given; with a memory they do not know the whole of it.
+        """
+        totals = [0.0] * len(sentences)
+        for direction, known in ((self.directions.forward, ahead), (self.directions.backward, behind)):
+            if known is None or self.readers is not None:
+                known = [None] * len(sentences)
+            missing = [n for n, logp in enumerate(known) if logp is None]
+            read = self._read(direction, [rows[n] for n in missing], [sentences[n] for n in missing])
+            found = dict(zip(missing, read, strict=True))
+            totals = [
+                total + (found[n] if logp is None else logp)
+                for n, (total, logp) in enumerate(zip(totals, known, strict=True))
+            ]
         return [
-            value / (2 * (len(pieces) + 1) ** LENGTH)
-            for value, pieces in zip(total.tolist(), sentences, strict=True)
+            total / (2 * (len(pieces) + 1) ** LENGTH) for total, pieces in zip(totals, sentences, strict=True)
         ]
+
+    def _read(self, direction: Direction, rows: Sequence[int], sentences: Sequence[Phrase]) -> list[float]:
+        """Log-probabilities of whole sentences under one decoder, and under the memory if there is one."""
+        if not sentences:
+            return []
+        self.check()
+        scored = score(direction, self.sources.start(direction), rows, sentences)
+        logp = scored.logp
+        if self.readers is not None:
+            reader = self.readers.backward if direction.backward else self.readers.forward
+            logp = reader.mix(scored.features, logp, [direction.order(pieces) for pieces in sentences]).logp
+        result: list[float] = logp.sum(1).tolist()
+        return result
 
     def _change(self, request: Request, candidate: _Candidate) -> float:
         """Share of the words outside the fix that a candidate changes, in [0, 1]."""
@@ -336,6 +358,11 @@ class Searcher:
         pieces = (*left.pieces, *focus, *right.pieces)
         forward = (*request.left.pieces, *focus, *(first or right).pieces)
         return Revision(pieces, fixed, len(left.fixed), forward, pieces, value)
+
+
+def _again(problem: Problem, pieces: Phrase) -> Problem:
+    """The same problem with what stood there before as its only answer."""
+    return replace(problem, limit=0, phrases=(pieces,) if pieces else (), anchored=True, once=())
 
 
 def _spans(starts: Sequence[int], phrases: Sequence[Phrase]) -> tuple[Span, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from camit.networks import Encoded, Features, Network, State
 from camit.search.direction import Direction
@@ -57,7 +58,7 @@ def read_sources(network: Network, directions: Directions, sentences: Sequence[S
 
 @dataclass(frozen=True)
 class Scored:
-    """Log-probabilities of known sentences under one decoder, in its own order, the end of the sentence last."""
+    """Log-probabilities of known sentences under one decoder, in its own order, the end last."""
 
     logp: Tensor  # [rows, longest + 1], 0 behind the end
     features: Features  # position i predicts piece i
@@ -75,9 +76,10 @@ def score(direction: Direction, start: State, rows: Sequence[int], sentences: Se
     want = [[*pieces, decoder.last_piece, *[PAD] * (longest - len(pieces))] for pieces in ordered]
     state = start.select(torch.tensor(list(rows), device=device))
     _, features = decoder.advance(state, torch.tensor(read, device=device))
-    logits = decoder.logits(features.s)  # [rows, longest + 1, vocabulary]
-    chosen = logits.gather(2, torch.tensor(want, device=device).unsqueeze(2)).squeeze(2)
-    logp = chosen - torch.logsumexp(logits, dim=2)
     lengths = tuple(map(len, ordered))
     real = torch.arange(longest + 1, device=device) <= torch.tensor(lengths, device=device).unsqueeze(1)
-    return Scored(torch.where(real, logp, 0.0), features, lengths)
+    logits = decoder.logits(features.s[real])  # [pieces of all sentences, vocabulary]
+    answers = torch.tensor(want, device=device)[real]
+    logp = torch.zeros(real.shape, device=device)
+    logp = logp.masked_scatter(real, -F.cross_entropy(logits, answers, reduction="none"))
+    return Scored(logp, features, lengths)
