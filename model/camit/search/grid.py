@@ -27,7 +27,7 @@ from camit.text import PAD
 
 Phrase = tuple[int, ...]
 WORD_LIMIT = 12  # pieces a word begun at the length limit may still take
-PATIENCE = 4  # pieces of probability 1 a hypothesis is given before a search ends without it
+PATIENCE = 2  # pieces of probability 1 a hypothesis is given before a search ends without it
 
 
 @dataclass(frozen=True)

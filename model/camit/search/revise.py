@@ -43,7 +43,7 @@ class Readers:
 class Settings:
     """How a revision is searched.
 
-    `stability` in [0, 1] prefers candidates that change fewer of the words on the screen; `rights` and `lefts`
+    `stability` in [0, 1] prefers candidates that change fewer words on the screen; `rights` and `lefts`
     are how many parts each pass hands on.
     """
 
