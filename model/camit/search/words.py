@@ -76,19 +76,16 @@ def words_between(
         found += [backward.direction.order(pieces) for pieces in _propose(backward, "", False)]
     offered = _offers(forward, backward, readers)
     found += offered
-    words: dict[str, Phrase] = {}
-    for pieces in found:
-        text = vocabulary.decode(pieces)
-        if typed and text.lower().startswith(typed.lower()):
-            # The person's letters stay as they are, and shouting goes on.
-            rest = text[len(typed) :]
-            text = typed + (rest.upper() if len(typed) > 1 and typed.isupper() else rest)
-            pieces = pieces if vocabulary.decode(pieces) == text else tuple(vocabulary.encode(text))
-        if text.startswith(typed) and text not in words and _is_word(vocabulary, left, pieces, right):
-            words[text] = pieces
+    words = {
+        pieces: vocabulary.decode(pieces)
+        for pieces in found
+        if _fits(vocabulary, left, pieces, right)
+        and (pieces in offered or len(vocabulary.words(pieces)) == 1)
+        and vocabulary.decode(pieces).lower().startswith(typed.lower())
+    }
     if not words:
         return []
-    phrases = list(words.values())
+    phrases = list(words)
     ahead, holds = _judge(forward, phrases)
     behind, holds_too = _judge(backward, [backward.direction.order(p) for p in phrases])
     for n, pieces in enumerate(phrases):
@@ -96,23 +93,28 @@ def words_between(
             theta, share, _ = offered[pieces]
             ahead[n] = torch.log((1 - theta) * ahead[n].exp() + share)
         elif not typed and not (holds[n] and holds_too[n]):
-            ahead[n] = float("-inf")
-    probability = torch.softmax((ahead + behind) / 2, dim=0).nan_to_num(0.0).tolist()
-    candidates = [
-        Candidate(pieces, text, p, offered[pieces][2] if pieces in offered else None)
-        for (text, pieces), p in zip(words.items(), probability, strict=True)
-        if p >= LEAST
-    ]
-    return sorted(candidates, key=lambda candidate: -candidate.probability)
+            ahead[n] = -torch.inf
+    chances = torch.softmax((ahead + behind) / 2, dim=0).nan_to_num(0.0).tolist()
+    best: dict[str, Candidate] = {}  # one text may come in several spellings
+    for pieces, chance in zip(phrases, chances, strict=True):
+        text = _written(typed, words[pieces])
+        known = best.get(text)
+        if chance >= LEAST and (known is None or known.probability < chance):
+            best[text] = Candidate(pieces, text, chance, offered[pieces][2] if pieces in offered else None)
+    return sorted(best.values(), key=lambda candidate: -candidate.probability)
 
 
-def _is_word(vocabulary: Vocabulary, left: Phrase, pieces: Phrase, right: Phrase) -> bool:
-    """Is this one token, whatever stands next to it?"""
-    return (
-        len(vocabulary.words(pieces)) == 1
-        and (not left or vocabulary.boundary(left[-1], pieces[0]))
-        and (not right or vocabulary.boundary(pieces[-1], right[0]))
+def _fits(vocabulary: Vocabulary, left: Phrase, pieces: Phrase, right: Phrase) -> bool:
+    """Would this stand apart from what is left and right of it?"""
+    return (not left or vocabulary.boundary(left[-1], pieces[0])) and (
+        not right or vocabulary.boundary(pieces[-1], right[0])
     )
+
+
+def _written(typed: str, word: str) -> str:
+    """A word that begins with what was typed, as it was typed; SHOUTING goes on."""
+    rest = word[len(typed) :]
+    return typed + (rest.upper() if len(typed) > 1 and typed.isupper() else rest)
 
 
 def _read(direction: Direction, sources: Sources, sentence: int, part: Phrase) -> _Context:
