@@ -128,32 +128,50 @@ def notebook(cells: Sequence[str]) -> str:
 
 
 class Lab:
-    """A running JupyterLab and how to open notebooks in it."""
+    """A running JupyterLab and how to work with notebooks in it."""
 
     def __init__(self, root: pathlib.Path, address: str) -> None:
         self.root = root
         self.address = address
         self._notebooks = 0
 
-    def open(self, page: Page, cells: Sequence[str], *, run: int = 1) -> Page:
-        """Open a new notebook with these cells and run the first `run` of them."""
+    def open(self, page: Page, cells: Sequence[str] = ("",)) -> str:
+        """Open a new notebook with these cells, wait for its kernel, return the notebook's name."""
         self._notebooks += 1
         name = f"notebook-{self._notebooks}.ipynb"
         (self.root / name).write_text(notebook(cells), encoding="utf-8")
         page.goto(f"{self.address}/lab/tree/{name}?reset")
-        # The toolbar's indicator says idle before there is a session, and a cell run then is lost.
-        page.locator(".jp-StatusBar-TextItem", has_text="| Idle").wait_for(timeout=60_000)
-        page.locator(".jp-Notebook .jp-Cell .cm-content").first.click()
-        for _ in range(run):
-            page.keyboard.press("Shift+Enter")
-        return page
+        self.wait_for_kernel(page)
+        return name
 
     @staticmethod
-    def widget(page: Page) -> Locator:
-        """The first widget on the page, once it shows a translation."""
-        widget = page.locator(".camit").first
+    def wait_for_kernel(page: Page) -> None:
+        # The toolbar's indicator says idle before there is a session, and a cell run then is lost.
+        page.locator(".jp-StatusBar-TextItem", has_text="| Idle").wait_for(timeout=60_000)
+
+    @staticmethod
+    def run(page: Page, *sources: str) -> None:
+        """Make these the cells of the notebook and run them; does not wait for them to finish."""
+        page.evaluate(_RUN_CELLS, list(sources))
+
+    @staticmethod
+    def widget(page: Page, number: int = 0) -> Locator:
+        """A widget on the page, once it shows a translation."""
+        widget = page.locator(".camit").nth(number)
         widget.locator(".camit-word").first.wait_for(timeout=90_000)
         return widget
+
+
+_RUN_CELLS = """async (sources) => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  const cells = panel.content.model.sharedModel;
+  cells.transact(() => {
+    cells.deleteCellRange(0, cells.cells.length);
+    cells.insertCells(0, sources.map((source) => ({ cell_type: "code", source })));
+  });
+  panel.content.activeCellIndex = 0;
+  void window.jupyterapp.commands.execute("notebook:run-all-cells");
+}"""
 
 
 @contextlib.contextmanager
@@ -166,6 +184,9 @@ def lab(theme: str = "JupyterLab Light") -> Iterator[Lab]:
         quiet = {"fetchNews": "false", "checkForUpdates": False}
         (settings / "notification.jupyterlab-settings").write_text(json.dumps(quiet))
         (settings / "themes.jupyterlab-settings").write_text(json.dumps({"theme": theme}))
+        widgets = settings.parents[1] / "@jupyter-widgets" / "jupyterlab-manager"
+        widgets.mkdir(parents=True)
+        (widgets / "plugin.jupyterlab-settings").write_text(json.dumps({"saveState": True}))
         port = free_port()
         command = [
             sys.executable,
@@ -181,6 +202,6 @@ def lab(theme: str = "JupyterLab Light") -> Iterator[Lab]:
             "--IdentityProvider.token=",
             "--ServerApp.disable_check_xsrf=True",
         ]
-        command += [f"--ServerApp.root_dir={root}"]
+        command += [f"--ServerApp.root_dir={root}", "--LabApp.expose_app_in_browser=True"]
         with serving(command, root, f"http://127.0.0.1:{port}/api"):
             yield Lab(root, f"http://127.0.0.1:{port}")

@@ -31,6 +31,7 @@ class _Line:
     wording: tuple[str, ...] = ()
     version: int = 0
     known: object = None  # what was remembered and learned when it was translated
+    due: bool = False  # somebody came to it, and more is known by now: it is to be translated anew
     row: protocol.Row | None = None  # the last snapshot
     tokens: tuple[camit.Token, ...] = ()  # what the last snapshot was made of
 
@@ -53,14 +54,21 @@ class Desk:
     # --- moving and opening --------------------------------------------------------------------------------
 
     def go(self, row: int) -> None:
+        """Put a sentence on the desk; what nobody has touched is translated anew if more is known by now."""
         line = self._line(row)
         line.problem = None
         self.row = row
+        self.reconsider()
         if line.draft is not None:
             self.session.visit(line.draft)
 
+    def reconsider(self) -> None:
+        """See whether the sentence on the desk is out of date. Only when asked: no text changes by itself."""
+        line = self._line(self.row)
+        line.due = line.draft is not None and line.draft.untouched and line.known != self._knowledge()
+
     def open(self, row: int) -> camit.Draft:
-        """The draft of a row, translated now if it was not yet, and anew if more is known since."""
+        """The draft of a row, translated now if that is still to be done."""
         line = self._line(row)
         if line.draft is None:
             try:
@@ -69,7 +77,8 @@ class Desk:
                 line.problem = describe(error)
                 raise
             line.known = self._knowledge()
-        elif self._outdated(line):
+        elif line.due:
+            line.due = False
             self.session.refresh(line.draft)
             line.known = self._knowledge()
         return line.draft
@@ -81,12 +90,6 @@ class Desk:
             with contextlib.suppress(CamitError):
                 drafts.append(self.open(row))
         return tuple(drafts)
-
-    def open_current(self) -> None:
-        """Translate what is on the desk if need be; what goes wrong is shown in its place."""
-        line = self._line(self.row)
-        if line.problem is None and (line.draft is None or self._outdated(line)):
-            self.open(self.row)
 
     def next_waiting(self) -> int | None:
         """The row to translate next: the one on the desk, then those after it, then those before it."""
@@ -135,11 +138,6 @@ class Desk:
         entries = tuple(entry.id for entry in session.memory.entries) if session.memory.enabled else ()
         return entries, session.learning.lessons, session.settings.beam
 
-    def _outdated(self, line: _Line) -> bool:
-        if line.draft is None or not line.draft.untouched:
-            return False
-        return self.studying is not None or line.known != self._knowledge()
-
     # --- snapshots -----------------------------------------------------------------------------------------
 
     def overview(self) -> protocol.Overview:
@@ -158,7 +156,7 @@ class Desk:
         row = self.row if row is None else row
         line = self._line(row)
         draft = line.draft
-        if draft is None or self._outdated(line):
+        if draft is None or line.due:
             return self._waiting(row, line)
         return protocol.Sentence(
             row=row,
@@ -184,7 +182,7 @@ class Desk:
         """
         row = self.row if row is None else row
         line = self._line(row)
-        if line.draft is None or not self.session.memory.entries or self._outdated(line):
+        if line.draft is None or line.due or not self.session.memory.entries:
             return protocol.Looks(row, 0, ())
         weights = self.session.memory.weights(line.draft)
         cells = tuple(
@@ -239,7 +237,7 @@ class Desk:
         """Ids of the drafts whose confirmation stands, in the order they were confirmed."""
         stack: list[int] = []
         for event in self.session.events:
-            if event.kind == "confirm":
+            if event.kind == "confirm" and event.draft is not None:
                 stack.append(event.draft)
             elif event.kind == "undo_confirm" and stack:
                 stack.pop()
@@ -290,7 +288,7 @@ class _Clock:
         ):
             # Background translation opens other drafts in between; only work on one and the same draft
             # counts.
-            if before.draft == after.draft:
+            if before.draft == after.draft and after.draft is not None:
                 spent = min(after.time - before.time, _PAUSE)
                 self._seconds[after.draft] = self._seconds.get(after.draft, 0.0) + spent
         self._seen = len(events)

@@ -43,6 +43,10 @@ class Dispatcher:
             _log.warning("A message that is no request of the protocol: %s", error)
             self._send(_refusal(content, error))
             return
+        if isinstance(request, protocol.Hello):
+            # At once, even while the worker is busy.
+            self._send(protocol.Done(request.view, request.id, protocol.Nothing()))
+            return
         try:
             future = self._session.submit(lambda: self._handle(request), key=replaces(request))
         except Exception as error:
@@ -78,8 +82,7 @@ def _answer(
 def _refusal(content: object, error: msgspec.ValidationError) -> protocol.Failed:
     """An answer to a malformed message: to its sender as far as one can be made out, else to every view."""
     said = content if isinstance(content, Mapping) else {}
-    view, number = said.get("view"), said.get("id")
+    view = said["view"] if isinstance(said.get("view"), str) else protocol.EVERYBODY
+    number = said["id"] if isinstance(said.get("id"), int) else 0
     problem = protocol.Problem("The widget and its kernel do not match", str(error), "Run the cell again.")
-    return protocol.Failed(
-        view if isinstance(view, str) else "", number if isinstance(number, int) else -1, problem
-    )
+    return protocol.Failed(view, number, problem)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import camit
 from camit import interchange
 from camit.errors import InputError
-
 from camit_widget import protocol
 
 _KINDS: dict[protocol.ExportFormat, tuple[str, str]] = {

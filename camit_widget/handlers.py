@@ -5,26 +5,35 @@ worker.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+
+import msgspec
 
 import camit
 from camit_widget import protocol
 from camit_widget.desk import Desk
+from camit_widget.problems import describe
 
 _SUGGESTIONS = 6
 
 
 class Handlers:
-    """Carries requests out on a desk; `publish` shows the new state to every view, `export` makes a file."""
+    """Carries requests out on a desk.
+
+    `publish` shows every view the new state, `export` makes a file, `trouble` tells every view of a problem.
+    """
 
     def __init__(
         self,
         desk: Desk,
         publish: Callable[[], None],
         export: Callable[[protocol.ExportFormat], protocol.Exported],
+        trouble: Callable[[protocol.Problem], None],
     ) -> None:
         self._desk = desk
         self._publish = publish
         self._export = export
+        self._trouble = trouble
 
     def handle(self, request: protocol.AnyRequest) -> protocol.AnyResult:
         match request:
@@ -36,6 +45,8 @@ class Handlers:
                 return _suggestions(draft.complete(request.at, request.typed, k=_SUGGESTIONS))
             case protocol.Export():
                 return self._export(request.format)
+            case protocol.Cancel():
+                return protocol.Nothing()  # that it took the place of what was running is all it is for
             case _:
                 self._act(request)
                 return protocol.Nothing()
@@ -62,7 +73,7 @@ class Handlers:
                     self._desk.draft(request.row, request.version).release(_span(request))
                 case _:
                     self._revise(request)
-            self._desk.open_current()
+            self._desk.open(self._desk.row)
         finally:
             self._publish()
 
@@ -80,35 +91,29 @@ class Handlers:
                 self._desk.draft(request.row, request.version).blank(_span(request), **_effort(request))
 
     def _confirm(self, request: protocol.Confirm) -> None:
-        """Show the next sentence at once and learn from this one meanwhile."""
+        """Remember at once and go on; the lesson is given between clicks and shown when it is there."""
         desk = self._desk
-        draft = desk.draft(request.row, request.version)
-        following = desk.next_unconfirmed(request.row)
-        here = desk.row
+        lesson = desk.session.confirm_soon(desk.draft(request.row, request.version))
         desk.studying = request.row
-        desk.row = following if here == request.row else here
+
+        def learned(done: Future[camit.Lesson]) -> None:
+            desk.studying = None if desk.studying == request.row else desk.studying
+            self._publish()
+            if (error := done.exception()) is not None:
+                self._trouble(describe(error))
+
+        lesson.add_done_callback(learned)
+        if desk.row == request.row:
+            desk.go(desk.next_unconfirmed(request.row))
         self._publish()
-        try:
-            desk.session.confirm(draft)
-        except Exception:
-            desk.row = here
-            raise
-        finally:
-            desk.studying = None
-        if desk.row != here:
-            desk.go(desk.row)
 
     def _configure(self, request: protocol.Configure) -> None:
-        session = self._desk.session
-        if request.memory is not None:
-            session.memory.enabled = request.memory
-        if request.learning is not None:
-            session.learning.enabled = request.learning
-        named = {"beam": request.beam, "stability": request.stability, "protocol": request.protocol}
-        chosen = {name: value for name, value in named.items() if value is not None}
-        if chosen:
-            # The session checks the values and says what is allowed.
-            session.configure(**chosen)  # type: ignore[arg-type]
+        fields = msgspec.structs.asdict(request)
+        named = ("memory", "learning", "beam", "stability", "protocol")
+        chosen = {name: fields[name] for name in named if fields[name] is not None}
+        self._desk.session.configure(**chosen)
+        self._desk.reconsider()
+        self._publish()
 
     def _recall(
         self, request: protocol.Unconfirm | protocol.Pin | protocol.Forget | protocol.Remember
@@ -118,6 +123,7 @@ class Handlers:
             case protocol.Unconfirm():
                 row = self._desk.row_of(session.undo_confirm().id)
                 self._desk.go(self._desk.row if row is None else row)
+                self._desk.studying = None
             case protocol.Pin():
                 (session.memory.pin if request.pinned else session.memory.unpin)(request.entry)
             case protocol.Forget():

@@ -182,6 +182,10 @@ class Request(Value, frozen=True, tag_field="type", tag=str.lower):
     id: int
 
 
+class Hello(Request, frozen=True):
+    """Asks for nothing: an answer proves that the kernel is alive."""
+
+
 class Go(Request, frozen=True):
     """Put a sentence on the desk, and translate it if that is still to be done, or failed."""
 
@@ -296,7 +300,8 @@ class Export(Request, frozen=True):
 
 
 AnyRequest: TypeAlias = (
-    Go
+    Hello
+    | Go
     | Replace
     | Insert
     | Delete
@@ -343,6 +348,10 @@ class Nothing(Value, frozen=True, tag_field="kind", tag="nothing"):
 
 
 AnyResult: TypeAlias = Suggestions | Exported | Nothing
+
+
+EVERYBODY = ""
+"""The `view` of an answer that is meant for all of them."""
 
 
 class Answer(Value, frozen=True, tag_field="type", tag=str.lower):

@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any
 
 import anywidget
-import camit
 import msgspec
 import traitlets
+
+import camit
 from camit.errors import CamitError, InputError
 from camit.interchange import split_sentences
-
 from camit_widget import files, offline, protocol
 from camit_widget.desk import Desk
 from camit_widget.dispatcher import Dispatcher
@@ -75,7 +75,7 @@ class CamitWidget(anywidget.AnyWidget):
             raise InputError("The session has no drafts yet: give sentences too, or open some first.")
         self._session = session
         self._desk = Desk(session, texts)
-        self._handlers = Handlers(self._desk, self._publish, self._exported)
+        self._handlers = Handlers(self._desk, self._publish, self._exported, self._trouble)
         self._dispatcher = Dispatcher(session, self._handlers.handle, self._answer)
         self._publishing = threading.RLock()
         self._published: dict[str, msgspec.Struct] = {}
@@ -123,8 +123,8 @@ class CamitWidget(anywidget.AnyWidget):
         """
 
         def run() -> Figure:
-            self._desk.open_current()
             desk = self._desk
+            desk.open(desk.row)
             return draw(kind, desk.sentence(), desk.looks(), desk.memory())
 
         return self._session.submit(run).result()
@@ -173,6 +173,10 @@ class CamitWidget(anywidget.AnyWidget):
 
     def _answer(self, answer: protocol.AnyAnswer) -> None:
         self.send(msgspec.to_builtins(answer))
+
+    def _trouble(self, problem: protocol.Problem) -> None:
+        """Something went wrong that no open request can be answered with: tell every view."""
+        self._answer(protocol.Failed(protocol.EVERYBODY, 0, problem))
 
     # --- work on the worker --------------------------------------------------------------------------------
 

@@ -31,6 +31,8 @@ export type Ask = Body<AnyRequest>;
 export interface Host {
   readonly state: State;
   readonly connection: ReadonlySignal<Connection>;
+  /** The last problem that belongs to no request. */
+  readonly trouble: ReadonlySignal<Problem | null>;
   /** Settles with the result, or rejects with a `Refusal` or a `Superseded`. */
   ask(request: Ask): Promise<AnyResult>;
   dispose(): void;

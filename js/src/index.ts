@@ -17,7 +17,7 @@ function show(host: Host, element: HTMLElement): () => void {
 }
 
 function render({ model, el }: RenderProps): () => void {
-  return show(new Kernel(model as ConstructorParameters<typeof Kernel>[0], el), el);
+  return show(new Kernel(model as ConstructorParameters<typeof Kernel>[0]), el);
 }
 
 function mount(element: HTMLElement, page: Page): () => void {

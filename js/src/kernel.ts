@@ -30,6 +30,11 @@ interface Waiting {
 
 /** After this long without an answer the view says so; the request itself stays open. */
 const OVERDUE_MS = 4000;
+/** How long a sign of life may take. */
+const ALIVE_MS = 2500;
+
+/** The `view` of an answer that is meant for all of them. */
+const EVERYBODY = "";
 
 const GONE: Problem = {
   title: "The kernel is gone",
@@ -40,6 +45,7 @@ const GONE: Problem = {
 export class Kernel implements Host {
   readonly state: State;
   readonly connection: Signal<Connection> = signal("live");
+  readonly trouble: Signal<Problem | null> = signal(null);
   readonly #model: AnyModel<Traits>;
   readonly #view = crypto.getRandomValues(new Uint32Array(2)).join("-");
   readonly #waiting = new Map<number, Waiting>();
@@ -47,7 +53,7 @@ export class Kernel implements Host {
   #last = 0;
   #overdue: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(model: AnyModel<Traits>, element: HTMLElement) {
+  constructor(model: AnyModel<Traits>) {
     this.#model = model;
     this.state = {
       overview: this.#trait("_overview"),
@@ -58,11 +64,13 @@ export class Kernel implements Host {
       settings: this.#trait("_settings"),
     };
     this.#listen("msg:custom", (answer: AnyAnswer) => this.#settle(answer));
-    this.#watch(element);
+    // Jupyter's widget models say so when their line to the kernel is cut (restart, shutdown) or mended. anywidget passes
+    // the event on, but not which of the two it was.
+    this.#listen("comm_live_update", () => this.#check("lost"));
+    this.#check("silent");
   }
 
   ask(request: Ask): Promise<AnyResult> {
-    if (this.connection.value === "lost") return Promise.reject(new Refusal(GONE));
     this.#last += 1;
     const id = this.#last;
     return new Promise((resolve, reject) => {
@@ -94,40 +102,34 @@ export class Kernel implements Host {
   }
 
   #settle(answer: AnyAnswer): void {
+    if (answer.view === EVERYBODY && answer.type === "failed") this.trouble.value = answer.problem;
     if (answer.view !== this.#view) return;
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     clearTimeout(this.#overdue);
     this.#overdue = undefined;
-    if (this.connection.value === "silent") this.connection.value = "live";
+    this.connection.value = "live";
     if (answer.type === "done") waiting?.resolve(answer.result);
     else if (answer.type === "cancelled") waiting?.reject(new Superseded());
     else waiting?.reject(new Refusal(answer.problem));
   }
 
-  /**
-   * Jupyter's hosts mark the view's element when the kernel goes away (restart, shutdown, a notebook reopened later). anywidget
-   * passes no such event on, so the mark is what there is to watch; other hosts never set it and rely on overdue answers.
-   */
-  #watch(element: HTMLElement): void {
-    const look = () => {
-      const gone = element.closest(".jupyter-widgets-disconnected") !== null;
-      if (gone) this.#lose();
-      else if (this.connection.value === "lost") this.connection.value = "live";
+  /** A sign of life. Silence at the beginning may be a busy kernel; silence after the host cut the line is the end of it. */
+  #check(silence: "silent" | "lost"): void {
+    const timer = setTimeout(() => {
+      if (silence === "lost") this.#lose();
+      else this.connection.value = "silent";
+    }, ALIVE_MS);
+    this.#off.push(() => clearTimeout(timer));
+    const alive = () => {
+      clearTimeout(timer);
+      this.connection.value = "live";
     };
-    const observer = new MutationObserver(look);
-    const start = () => {
-      for (let node: HTMLElement | null = element; node; node = node.parentElement) {
-        observer.observe(node, { attributes: true, attributeFilter: ["class"] });
-        if (node.classList.contains("jp-OutputArea-output")) break;
-      }
-      look();
-    };
-    const later = requestAnimationFrame(start); // the element joins the page only after render returns
-    this.#off.push(() => {
-      cancelAnimationFrame(later);
-      observer.disconnect();
-    });
+    try {
+      this.ask({ type: "hello" }).then(alive, () => {});
+    } catch {
+      this.#lose(); // the comm itself refused
+    }
   }
 
   #lose(): void {

@@ -1,7 +1,7 @@
 /** The read-only host of a page written by `to_html`: every sentence is in the page, and nobody is asked. */
 import { batch, type Signal, signal } from "@preact/signals";
 import { type Ask, type Connection, type Host, Refusal, type State } from "./host";
-import type { AnyResult, Learning, Looks, Memory, Overview, Sentence, Settings } from "./protocol";
+import type { AnyResult, Learning, Looks, Memory, Overview, Problem, Sentence, Settings } from "./protocol";
 
 export interface Page {
   readonly overview: Overview;
@@ -16,6 +16,7 @@ export interface Page {
 export class Offline implements Host {
   readonly state: State;
   readonly connection: Signal<Connection> = signal("offline");
+  readonly trouble: Signal<Problem | null> = signal(null);
   readonly #page: Page;
   readonly #sentence: Signal<Sentence>;
   readonly #looks: Signal<Looks>;

@@ -8,6 +8,7 @@ export type Status = "waiting" | "draft" | "revised" | "confirmed" | "failed";
 export type ExportFormat = "text" | "tsv" | "tmx" | "xliff" | "html";
 
 export type AnyRequest =
+  | Hello
   | Go
   | Replace
   | Insert
@@ -142,6 +143,12 @@ export interface Settings {
   readonly stability: number;
   readonly protocol: string;
   readonly protocols: readonly string[];
+}
+
+export interface Hello {
+  readonly type: "hello";
+  readonly view: string;
+  readonly id: number;
 }
 
 export interface Go {

@@ -38,10 +38,10 @@ export interface Span {
   readonly stop: number;
 }
 
-/** Something that just happened, worth a line. */
+/** Something that just happened, worth a line; `confirmed` is the row it confirmed, if it did. */
 export interface Note {
   readonly text: string;
-  readonly undo: boolean;
+  readonly confirmed: number | null;
 }
 
 export class Store {
@@ -61,6 +61,8 @@ export class Store {
   readonly grab = signal(0);
   readonly hovered: Signal<Pointed | null> = signal(null);
   readonly focused: Signal<Pointed | null> = signal(null);
+  /** The keyboard is in the words, or in their place while there are none. */
+  readonly inWords = signal(false);
   readonly pointed: ReadonlySignal<Pointed | null>;
   /** The word a selecting mouse started from. */
   readonly dragging: Signal<number | null> = signal(null);
@@ -69,6 +71,8 @@ export class Store {
   readonly busy: ReadonlySignal<boolean>;
   readonly problem: Signal<Problem | null> = signal(null);
   readonly note: Signal<Note | null> = signal(null);
+  /** The note, with what was learned from it as soon as that is known. */
+  readonly noteText: ReadonlySignal<string>;
   readonly announcement = signal("");
   readonly tab: Signal<Tab> = signal("memory");
   readonly panel: Signal<Panel | null> = signal(null);
@@ -96,9 +100,10 @@ export class Store {
     this.pointed = computed(() => this.hovered.value ?? this.focused.value);
     this.busy = computed(() => this.pending.value !== null || this.sentence.value.status === "waiting");
     this.entries = computed(() => new Map(this.state.memory.value.entries.map((entry) => [entry.id, entry])));
+    this.noteText = computed(() => this.#noteText());
     this.editing = new Editing(this);
     this.playback = new Playback(this.state.sentence);
-    this.#stop.push(this.#followSentence(), this.playback.dispose);
+    this.#stop.push(this.#followSentence(), this.#followTrouble(), this.#followNote(), this.playback.dispose);
   }
 
   get sentence() {
@@ -201,22 +206,13 @@ export class Store {
     const { row, version } = this.sentence.value;
     if (!this.editable.value) return;
     this.#begin();
-    const count = this.state.learning.value.lessons.length;
-    if (!(await this.ask({ type: "confirm", row, version }))) return;
-    const lessons = this.state.learning.value.lessons;
-    const lesson = lessons.length > count ? lessons.at(-1) : undefined;
-    const learned = !lesson
-      ? ""
-      : lesson.accepted
-        ? ` Learned: ${score(lesson.before)} → ${score(lesson.after)}.`
-        : ` Not learned: ${lesson.reason}`;
-    this.#tell({ text: `Sentence ${row + 1} confirmed.${learned}`, undo: true });
+    if (await this.ask({ type: "confirm", row, version }))
+      this.note.value = { text: `Sentence ${row + 1} confirmed.`, confirmed: row };
   }
 
   async unconfirm(): Promise<void> {
     this.note.value = null;
-    if (await this.ask({ type: "unconfirm" }))
-      this.#tell({ text: "Confirmation taken back, with all it taught.", undo: false });
+    if (await this.ask({ type: "unconfirm" })) this.#tell("Confirmation taken back, with all it taught.");
   }
 
   async #change(request: Ask, pending: Pending): Promise<void> {
@@ -309,6 +305,7 @@ export class Store {
           this.editing.close();
           this.anchor.value = null;
           this.hovered.value = null;
+          if (this.inWords.value) this.grab.value += 1;
           if (next.row !== row) {
             this.focus.value = 0;
             this.problem.value = null;
@@ -349,7 +346,7 @@ export class Store {
     this.panel.value = null;
     try {
       await copyText(text);
-      this.#tell({ text: "Copied.", undo: false });
+      this.#tell("Copied.");
     } catch {
       this.fail({
         title: "The browser did not copy",
@@ -378,7 +375,7 @@ export class Store {
     const result = await this.ask({ type: "export", format });
     if (result?.kind !== "exported") return;
     saveFile(result.filename, result.mime, result.text);
-    this.#tell({ text: `Exported as ${result.filename}.`, undo: false });
+    this.#tell(`Exported as ${result.filename}.`);
   }
 
   // --- saying ------------------------------------------------------------------------------------------------------------------------
@@ -388,8 +385,32 @@ export class Store {
     this.announcement.value = text;
   }
 
-  #tell(note: Note): void {
-    this.note.value = note;
-    this.say(note.text);
+  #tell(text: string): void {
+    this.note.value = { text, confirmed: null };
+  }
+
+  #noteText(): string {
+    const note = this.note.value;
+    if (!note) return "";
+    const { lessons, studying, enabled } = this.state.learning.value;
+    const lesson = lessons.findLast((item) => item.row === note.confirmed);
+    if (note.confirmed === null || !enabled) return note.text;
+    if (studying === note.confirmed || !lesson) return `${note.text} Learning from it\u2026`;
+    return lesson.accepted
+      ? `${note.text} Learned: ${score(lesson.before)} → ${score(lesson.after)}.`
+      : `${note.text} Not learned: ${lesson.reason}.`;
+  }
+
+  #followNote(): () => void {
+    return effect(() => {
+      if (this.noteText.value) this.announcement.value = this.noteText.value;
+    });
+  }
+
+  #followTrouble(): () => void {
+    return effect(() => {
+      const problem = this.#host.trouble.value;
+      if (problem) untracked(() => this.fail(problem));
+    });
   }
 }

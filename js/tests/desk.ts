@@ -8,6 +8,7 @@ import type {
   Looks,
   Memory,
   Overview,
+  Problem,
   Sentence,
   Settings,
   Word,
@@ -65,6 +66,7 @@ const NOTHING: AnyResult = { kind: "nothing" };
 export class TestHost implements Host {
   readonly asked: Ask[] = [];
   readonly connection: Signal<Connection> = signal("live");
+  readonly trouble: Signal<Problem | null> = signal(null);
   readonly overview: Signal<Overview>;
   readonly sentence: Signal<Sentence>;
   readonly looks: Signal<Looks> = signal({ row: 0, version: 1, cells: [] });

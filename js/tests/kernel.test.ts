@@ -29,14 +29,12 @@ class Model {
 }
 
 let model: Model;
-let element: HTMLElement;
 let kernel: Kernel;
 
 beforeEach(() => {
   model = new Model();
-  element = document.createElement("div");
-  document.body.replaceChildren(element);
-  kernel = new Kernel(model as unknown as ConstructorParameters<typeof Kernel>[0], element);
+  kernel = new Kernel(model as unknown as ConstructorParameters<typeof Kernel>[0]);
+  model.tell("msg:custom", done()); // its first question is whether anybody is there
 });
 
 afterEach(() => {
@@ -57,9 +55,9 @@ describe("an answer", () => {
     const order: string[] = [];
     void first.then(() => order.push("first"));
     void second.then(() => order.push("second"));
-    model.tell("msg:custom", done(1));
+    model.tell("msg:custom", done(2));
     await settled();
-    model.tell("msg:custom", done(0));
+    model.tell("msg:custom", done(1));
     await settled();
     expect(order).toEqual(["second", "first"]);
   });
@@ -109,14 +107,30 @@ describe("the connection", () => {
     expect(kernel.connection.value).toBe("live");
   });
 
-  it("is lost when the host marks the view, and open requests are refused", async () => {
-    await new Promise((resolve) => requestAnimationFrame(resolve));
+  it("is lost when the host cut the line and nobody answers, and open requests are refused", async () => {
+    vi.useFakeTimers();
     const asked = kernel.ask({ type: "undo", row: 0 });
-    element.classList.add("jupyter-widgets-disconnected");
-    await expect(asked).rejects.toBeInstanceOf(Refusal);
+    const refused = expect(asked).rejects.toBeInstanceOf(Refusal);
+    model.tell("comm_live_update");
+    vi.advanceTimersByTime(3000);
+    await refused;
     expect(kernel.connection.value).toBe("lost");
-    await expect(kernel.ask({ type: "undo", row: 0 })).rejects.toBeInstanceOf(Refusal);
-    expect(model.sent).toHaveLength(1);
+  });
+
+  it("stays when the line was mended", async () => {
+    vi.useFakeTimers();
+    model.tell("comm_live_update");
+    model.tell("msg:custom", done());
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(kernel.connection.value).toBe("live");
+  });
+
+  it("is silent from the start where nobody answers, as in a notebook that was saved and reopened", () => {
+    vi.useFakeTimers();
+    const later = new Kernel(model as unknown as ConstructorParameters<typeof Kernel>[0]);
+    vi.advanceTimersByTime(3000);
+    expect(later.connection.value).toBe("silent");
+    later.dispose();
   });
 });
 

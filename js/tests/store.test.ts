@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Refusal, Superseded } from "../src/host";
+import type { Lesson } from "../src/protocol";
 import { Store } from "../src/store";
 import { sentence, settled, TestHost, word } from "./desk";
 
@@ -130,28 +131,38 @@ describe("confirming", () => {
     reason: "learned",
   };
 
-  it("tells what was learned and offers to take it back", async () => {
-    host.reply = () => {
-      host.learning.value = { enabled: true, lessons: [lesson], studying: null };
-      host.sentence.value = sentence("He is", { row: 1 });
-      return { kind: "nothing" };
-    };
+  const answer = (lessons: readonly Lesson[], studying: number | null) => () => {
+    host.learning.value = { enabled: true, lessons, studying };
+    host.sentence.value = sentence("He is", { row: 1 });
+    return { kind: "nothing" as const };
+  };
+
+  it("says so at once, and what was learned when that is known", async () => {
+    host.reply = answer([], 0);
     await store.confirm();
-    expect(store.note.value).toEqual({
-      text: "Sentence 1 confirmed. Learned: \u22121.92 → \u22121.61.",
-      undo: true,
-    });
+    expect(store.noteText.value).toBe("Sentence 1 confirmed. Learning from it\u2026");
+    host.learning.value = { enabled: true, lessons: [lesson], studying: null };
+    expect(store.noteText.value).toBe("Sentence 1 confirmed. Learned: \u22121.92 → \u22121.61.");
+    expect(store.announcement.value).toBe(store.noteText.value);
   });
 
   it("tells why nothing was learned", async () => {
-    host.reply = () => {
-      const rejected = { ...lesson, accepted: false, reason: "the guard set would get worse" };
-      host.learning.value = { enabled: true, lessons: [rejected], studying: null };
-      return { kind: "nothing" };
-    };
+    host.reply = answer([{ ...lesson, accepted: false, reason: "the guard set would get worse" }], null);
     await store.confirm();
-    expect(store.note.value?.text).toContain("Not learned: the guard set would get worse");
+    expect(store.noteText.value).toContain("Not learned: the guard set would get worse.");
   });
+
+  it("does not speak of learning where it is switched off", async () => {
+    host.reply = answer([{ ...lesson, accepted: false, reason: "learning is switched off" }], null);
+    await store.confirm();
+    host.learning.value = { ...host.learning.value, enabled: false };
+    expect(store.noteText.value).toBe("Sentence 1 confirmed.");
+  });
+});
+
+it("shows a problem that belongs to no request", () => {
+  host.trouble.value = problem;
+  expect(store.problem.value).toEqual(problem);
 });
 
 describe("moving", () => {

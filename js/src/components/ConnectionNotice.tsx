@@ -3,7 +3,7 @@ import { Icon } from "./Icon";
 
 const SAID = {
   silent:
-    "The kernel has not answered yet: it may be busy with another cell. Your change is carried out as soon as it can.",
+    "The kernel does not answer. If it is busy, your change is carried out as soon as it can; if it is gone, run the cell again.",
   lost: "Not connected: the kernel that ran this widget was restarted or shut down. What you see is its last state; run the cell again to go on.",
 } as const;
 

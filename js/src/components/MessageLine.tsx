@@ -39,8 +39,8 @@ export function MessageLine() {
     return (
       <div class="camit-message camit-note">
         <Icon name="check" />
-        <span>{note.text}</span>
-        {note.undo && (
+        <span>{store.noteText.value}</span>
+        {note.confirmed !== null && (
           <button type="button" class="camit-link" onClick={() => store.unconfirm()}>
             Take back
           </button>

@@ -11,8 +11,9 @@ export function TargetLine() {
   const grab = store.grab.value;
   // Before the next key can arrive: a focus that comes late would take a quick second step back.
   useLayoutEffect(() => {
-    if (grab > 0)
-      list.current?.querySelector<HTMLElement>("[role=option][tabindex='0']")?.focus({ preventScroll: true });
+    if (grab === 0) return;
+    const stop = list.current?.querySelector<HTMLElement>("[role=option][tabindex='0']") ?? list.current;
+    stop?.focus({ preventScroll: true });
   }, [grab]);
   useDragEnd();
   return (
@@ -27,7 +28,11 @@ export function TargetLine() {
       aria-busy={store.busy.value}
       tabIndex={words.length === 0 ? 0 : -1}
       data-busy={store.busy.value || undefined}
+      onFocusIn={() => {
+        store.inWords.value = true;
+      }}
       onFocusOut={() => {
+        store.inWords.value = false;
         store.focused.value = null;
       }}
     >

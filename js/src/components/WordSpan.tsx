@@ -87,6 +87,7 @@ export function Gap({ at, space }: { at: number; space: boolean }) {
       class="camit-gap"
       aria-hidden="true"
       data-gap={at}
+      data-tight={!space || undefined}
       data-open={open || undefined}
       title="Insert here"
       onClick={() => store.editing.openGap(at)}

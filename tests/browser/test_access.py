@@ -1,0 +1,139 @@
+"""Keyboard only, screen readers, contrast, and living beside JupyterLab's own shortcuts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.steps import NAMED, Show, confirm, settled, type_over, words
+
+
+def test_a_sentence_is_revised_and_confirmed_without_a_mouse(page: Page, show: Show) -> None:
+    widget = show()
+    before = words(widget)
+    widget.locator("[role=option][tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.type("met")
+    expect(widget.get_by_role("combobox")).to_have_value("met")
+    page.keyboard.press("Enter")
+    expect(widget.locator(".camit-word[data-origin=yours]")).to_be_focused()
+    settled(widget)
+    assert words(widget)[0] == before[0]
+    expect(widget.locator("[aria-live=polite]").last).to_contain_text("changed for you")
+    page.keyboard.press("Control+Enter")
+    expect(widget.locator(".camit-place")).to_have_text("Sentence 2 of 4")
+    settled(widget)
+    page.keyboard.press("PageUp")
+    expect(widget.locator(".camit-place")).to_have_text("Sentence 1 of 4")
+
+
+def test_arrows_follow_the_lines_as_they_are_broken(page: Page, show: Show) -> None:
+    widget = show(["我们昨天在公园里看到了他，" * 5 + "他走了。"])
+    first = widget.locator("[role=option]").first
+    first.focus()
+    page.keyboard.press("ArrowDown")
+    top = first.bounding_box()
+    now = widget.locator("[role=option]:focus").bounding_box()
+    assert top is not None and now is not None
+    assert now["y"] > top["y"] + 10
+    page.keyboard.press("ArrowUp")
+    expect(first).to_be_focused()
+
+
+def test_jupyterlabs_shortcuts_do_not_fire_in_the_widget(page: Page, show: Show) -> None:
+    widget = show(None, "1 + 1")
+    prompt = page.locator(".jp-Cell").first.locator(".jp-InputPrompt")
+    ran = prompt.inner_text()
+    expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(2)
+    widget.locator(".camit-word").first.focus()
+    page.keyboard.press("Control+Enter")
+    expect(widget.locator(".camit-place")).to_have_text("Sentence 2 of 4")
+    settled(widget)
+    widget.locator(".camit-row").nth(1).focus()
+    for key in ("d", "d", "a", "b", "x", "m", "0", "0"):
+        page.keyboard.press(key)
+    widget.locator(".camit-word").first.click()
+    for key in ("d", "d", "Shift+Enter"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(200)
+    expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(2)
+    assert prompt.inner_text() == ran
+    expect(page.locator(".jp-Dialog")).to_have_count(0)
+
+
+def test_help_lists_the_keys_and_gives_the_focus_back(page: Page, show: Show) -> None:
+    widget = show()
+    widget.locator(".camit-word").first.focus()
+    page.keyboard.press("?")
+    dialog = widget.get_by_role("dialog", name="Keys and help")
+    expect(dialog).to_contain_text("confirm the sentence")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(widget.locator(".camit-word").first).to_be_focused()
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_axe_finds_nothing_in_either_theme(
+    page: Page, show: Show, violations: Callable[[], list[str]], theme: str
+) -> None:
+    page.evaluate("(theme) => jupyterapp.commands.execute('apputils:change-theme', { theme })", theme)
+    try:
+        widget = show(NAMED)
+        wanted = "dark" if "Dark" in theme else "light"
+        expect(page.locator(f".camit[data-camit-theme={wanted}]")).to_have_count(1)
+        assert violations() == []
+        type_over(page, widget, 0, "Redford")
+        confirm(page, widget)
+        widget.locator(".camit-row").nth(2).click()
+        settled(widget)
+        expect(widget.locator(".camit-badge")).to_have_count(1, timeout=20_000)
+        for tab in ("Memory", "Attention", "Learning", "Steps"):
+            widget.get_by_role("tab", name=tab).click()
+            assert violations() == [], tab
+        widget.locator(".camit-word").nth(0).click()
+        widget.locator(".camit-editor").get_by_role("option").first.wait_for()
+        assert violations() == [], "editor"
+        page.keyboard.press("Escape")
+        for name in ("Keys and help", "Copy, export, settings"):
+            widget.get_by_role("button", name=name).click()
+            assert violations() == [], name
+            page.keyboard.press("Escape")
+    finally:
+        page.evaluate("jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' })")
+
+
+def test_reduced_motion_is_honoured(page: Page, show: Show) -> None:
+    widget = show()
+    type_over(page, widget, 1, "met")
+    page.emulate_media(reduced_motion="reduce")
+    try:
+        widget.get_by_role("button", name="Replay").click()
+        expect(widget.get_by_role("button", name="Play", exact=True)).to_be_visible()
+        page.wait_for_timeout(2500)
+        expect(widget.locator(".camit-caption")).to_contain_text("Before")
+        running = widget.locator(".camit-word").evaluate_all(
+            "(all) => all.flatMap((word) => word.getAnimations()).length"
+        )
+        assert running == 0
+    finally:
+        page.emulate_media(reduced_motion="no-preference")
+
+
+def test_nothing_below_the_words_moves_while_a_change_is_on_its_way(page: Page, show: Show) -> None:
+    widget = show()
+    actions = widget.locator(".camit-actions")
+    heights = widget.evaluate("(root) => root.getBoundingClientRect().height")
+    before = actions.bounding_box()
+    widget.locator(".camit-word").nth(1).click()
+    assert actions.bounding_box() == before
+    page.keyboard.type("met")
+    page.keyboard.press("Enter")
+    assert actions.bounding_box() == before
+    settled(widget)
+    assert actions.bounding_box() == before
+    widget.get_by_role("button", name="Replay").click()
+    assert actions.bounding_box() == before
+    page.keyboard.press("Escape")
+    assert widget.evaluate("(root) => root.getBoundingClientRect().height") == heights

@@ -1,0 +1,214 @@
+"""A person revises sentences in JupyterLab: real kernel, embedded model, mouse and keyboard."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.steps import SENTENCES, Show, edit, settled, type_over, word, words
+
+
+def test_a_document_opens_with_its_sentences_and_the_first_translation(show: Show) -> None:
+    widget = show()
+    assert widget.locator(".camit-row-text").all_inner_texts() == SENTENCES
+    expect(widget.locator(".camit-place")).to_have_text("Sentence 1 of 4")
+    assert len(words(widget)) > 4
+    expect(widget.locator(".camit-row[data-status=draft]")).to_have_count(4)
+
+
+def test_choosing_alternatives_changes_what_stands_left_and_right_of_them(page: Page, show: Show) -> None:
+    widget = show(["他昨天说他不会来参加会议，因为他病了。"])
+    first = words(widget)
+    changed: set[str] = set()
+    for index in range(1, len(first) - 1):
+        option = edit(widget, index).get_by_role("option").first
+        option.wait_for()
+        chosen = option.locator(".camit-suggestion-text").inner_text()
+        option.click()
+        settled(widget)
+        origins = widget.locator(".camit-target .camit-word").evaluate_all(
+            "(all) => all.map((word) => word.dataset.origin)"
+        )
+        at = origins.index("yours")
+        assert chosen.startswith(words(widget)[at])
+        changed |= {"left"} if "changed" in origins[:at] else set()
+        changed |= {"right"} if "changed" in origins[at:] else set()
+        if changed == {"left", "right"}:
+            return
+        page.keyboard.press("Control+z")
+        expect(widget.locator(".camit-word[data-origin=yours]")).to_have_count(0)
+        assert words(widget) == first
+    raise AssertionError(f"only {changed or 'nothing'} changed, whichever word was replaced")
+
+
+def test_typing_a_new_word_fixes_it(page: Page, show: Show) -> None:
+    widget = show()
+    type_over(page, widget, 1, "met")
+    mine = widget.locator(".camit-word[data-origin=yours]")
+    expect(mine).to_have_text("met")
+    expect(mine).to_be_focused()
+    expect(widget.locator(".camit-row[data-status=revised]")).to_have_count(1)
+    expect(widget.locator(".camit-effort")).to_contain_text("1 revision")
+
+
+def test_enter_takes_what_was_typed_never_a_suggestion(page: Page, show: Show) -> None:
+    widget = show()
+    editor = edit(widget, 1)
+    page.keyboard.type("me")
+    editor.get_by_role("option").first.wait_for()
+    page.keyboard.press("Enter")
+    settled(widget)
+    expect(widget.locator(".camit-word[data-origin=yours]")).to_have_text("me")
+
+
+def test_suggestions_are_reached_with_the_arrows_and_shown_in_the_input(page: Page, show: Show) -> None:
+    widget = show()
+    editor = edit(widget, 1)
+    editor.get_by_role("option").first.wait_for()
+    page.keyboard.press("ArrowDown")
+    chosen = editor.locator("[aria-selected=true] .camit-suggestion-text").inner_text()
+    expect(editor.get_by_role("combobox")).to_have_value(chosen)
+    page.keyboard.press("Escape")
+    expect(editor).to_have_count(0)
+    expect(word(widget, 1)).to_be_focused()
+
+
+def test_a_word_is_inserted_at_a_gap_and_by_key(page: Page, show: Show) -> None:
+    widget = show()
+    widget.locator("[data-gap='3']").click(force=True)
+    page.keyboard.type("again")
+    page.keyboard.press("Enter")
+    expect(widget.locator(".camit-word[data-origin=yours]")).to_have_text("again")
+    settled(widget)
+    page.keyboard.press("Home")
+    page.keyboard.press("Insert")
+    page.keyboard.type("Well")
+    page.keyboard.press("Enter")
+    settled(widget)
+    assert words(widget)[0] == "Well"
+    assert "again" in words(widget), "what was fixed before is still there"
+
+
+def test_a_word_is_deleted(page: Page, show: Show) -> None:
+    widget = show()
+    last = words(widget)[-2]
+    word(widget, len(words(widget)) - 2).focus()
+    page.keyboard.press("Delete")
+    expect(widget.locator(".camit-row[data-status=revised]")).to_have_count(1)
+    settled(widget)
+    assert words(widget)[-2] != last
+
+
+def test_a_span_is_written_anew_between_its_ends(page: Page, show: Show) -> None:
+    widget = show()
+    before = words(widget)
+    word(widget, 2).focus()
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
+    expect(widget.locator(".camit-word[aria-selected=true]")).to_have_count(3)
+    page.keyboard.press("Control+Delete")
+    expect(widget.locator(".camit-row[data-status=revised]")).to_have_count(1)
+    settled(widget)
+    assert words(widget)[:2] == before[:2]
+    assert words(widget)[-1] == before[-1]
+
+
+def test_dragging_over_words_selects_a_phrase_to_replace(page: Page, show: Show) -> None:
+    widget = show()
+    before = words(widget)
+    word(widget, 3).hover()
+    page.mouse.down()
+    word(widget, 4).hover()
+    word(widget, 5).hover()
+    page.mouse.up()
+    editor = widget.locator(".camit-editor")
+    expect(editor.get_by_role("combobox")).to_have_value(" ".join(before[3:6]))
+    expect(editor.get_by_role("button", name="redo this part")).to_be_visible()
+    page.keyboard.type("at school")
+    page.keyboard.press("Enter")
+    settled(widget)
+    assert words(widget)[3:5] == ["at", "school"] or "at school" in " ".join(words(widget))
+
+
+def test_undo_and_redo_by_key_and_by_button(page: Page, show: Show) -> None:
+    widget = show()
+    first = words(widget)
+    type_over(page, widget, 1, "met")
+    second = words(widget)
+    page.keyboard.press("Control+z")
+    expect(widget.locator(".camit-word[data-origin=yours]")).to_have_count(0)
+    assert words(widget) == first
+    page.keyboard.press("Control+Shift+z")
+    expect(widget.locator(".camit-word[data-origin=yours]")).to_have_count(1)
+    assert words(widget) == second
+    widget.get_by_role("button", name="Undo").click()
+    expect(widget.locator(".camit-word[data-origin=yours]")).to_have_count(0)
+    widget.get_by_role("button", name="Redo").click()
+    expect(widget.locator(".camit-word[data-origin=yours]")).to_have_count(1)
+
+
+def test_a_locked_word_shows_its_lock_and_survives_a_revision(page: Page, show: Show) -> None:
+    widget = show()
+    last = words(widget)[-2]
+    word(widget, len(words(widget)) - 2).focus()
+    page.keyboard.press("Space")
+    expect(widget.locator(".camit-word > [data-icon=lock]")).to_have_count(1)
+    type_over(page, widget, 1, "met")
+    assert last in words(widget)
+
+
+def test_looking_at_a_word_lights_up_what_it_read_and_the_other_way_round(page: Page, show: Show) -> None:
+    widget = show()
+    page.mouse.move(0, 0)
+    lit = widget.locator(".camit-sourceword[data-lit]")
+    word(widget, 1).hover()
+    expect(lit.first).to_be_visible()
+    expect(widget.locator(".camit-message")).to_contain_text("probability")
+    widget.locator(".camit-sourceword").nth(1).hover()
+    expect(widget.locator(".camit-message")).to_contain_text(re.compile("Read"))
+    strongest = widget.locator(".camit-target .camit-word").evaluate_all(
+        "(all) => Math.max(...all.map((word) => Number(word.style.getPropertyValue('--lit'))))"
+    )
+    assert strongest > 0.2
+
+
+def test_the_last_revision_is_played_back_step_by_step(page: Page, show: Show) -> None:
+    widget = show()
+    type_over(page, widget, 1, "met")
+    result = words(widget)
+    widget.get_by_role("button", name="Replay").click()
+    caption = widget.locator(".camit-caption")
+    expect(caption).to_contain_text("Before")
+    widget.get_by_role("button", name="Step forward").click()
+    expect(caption).to_contain_text("Forward")
+    widget.get_by_role("button", name="Step forward").click()
+    expect(caption).to_contain_text("Backward")
+    widget.get_by_role("button", name="Step forward").click()
+    expect(caption).to_contain_text("Result")
+    assert words(widget) == result
+    page.keyboard.press("Escape")
+    expect(caption).to_have_count(0)
+
+
+def test_fifty_rapid_clicks_leave_what_the_kernel_has(page: Page, show: Show) -> None:
+    widget = show(None, "print('ready')")
+    for turn in range(50):
+        index = 1 + turn % 5
+        word(widget, index).dispatch_event("pointerdown", {"button": 0})
+        word(widget, index).dispatch_event("pointerup", {"button": 0})
+        if turn % 3 == 2:
+            page.keyboard.type(f"w{turn}")
+            page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    settled(widget)
+    expect(widget.get_by_role("alert")).to_have_count(0)
+    shown = words(widget)
+    page.evaluate(
+        """() => { const cells = jupyterapp.shell.currentWidget.content.widgets;
+        cells[1].model.sharedModel.setSource("print('|'.join(t.text for t in w.drafts[0].tokens))");
+        jupyterapp.shell.currentWidget.content.activeCellIndex = 1;
+        jupyterapp.commands.execute('notebook:run-cell'); }"""
+    )
+    expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output")).to_have_text("|".join(shown))
+    assert "w47" in shown or "w44" in shown
