@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -74,7 +75,11 @@ def words_between(
     found = _propose(forward, typed, attached)
     if not typed:
         found += [backward.direction.order(pieces) for pieces in _propose(backward, "", False)]
-    offered = _offers(forward, backward, readers)
+    offers = [
+        _offers(forward, readers.forward if readers else None),
+        _offers(backward, readers.backward if readers else None),
+    ]
+    offered = {pieces: offer.entry for by in reversed(offers) for pieces, offer in by.items()}
     found += offered
     words = {
         pieces: vocabulary.decode(pieces)
@@ -89,10 +94,10 @@ def words_between(
     ahead, holds = _judge(forward, phrases)
     behind, holds_too = _judge(backward, [backward.direction.order(p) for p in phrases])
     for n, pieces in enumerate(phrases):
-        if pieces in offered:
-            theta, share, _ = offered[pieces]
-            ahead[n] = torch.log((1 - theta) * ahead[n].exp() + share)
-        elif not typed and not (holds[n] and holds_too[n]):
+        for logp, by in zip((ahead, behind), offers, strict=True):
+            if pieces in by:
+                logp[n] = torch.log((1 - by[pieces].theta) * logp[n].exp() + by[pieces].share)
+        if not typed and pieces not in offered and not (holds[n] and holds_too[n]):
             ahead[n] = -torch.inf
     chances = torch.softmax((ahead + behind) / 2, dim=0).nan_to_num(0.0).tolist()
     best: dict[str, Candidate] = {}  # one text may come in several spellings
@@ -100,7 +105,7 @@ def words_between(
         text = _written(typed, words[pieces])
         known = best.get(text)
         if chance >= LEAST and (known is None or known.probability < chance):
-            best[text] = Candidate(pieces, text, chance, offered[pieces][2] if pieces in offered else None)
+            best[text] = Candidate(pieces, text, chance, offered.get(pieces))
     return sorted(best.values(), key=lambda candidate: -candidate.probability)
 
 
@@ -129,21 +134,23 @@ def _read(direction: Direction, sources: Sources, sentence: int, part: Phrase) -
     return _Context(direction, state, last, logp, ordered[-1] if ordered else None)
 
 
-def _offers(
-    forward: _Context, backward: _Context, readers: Readers | None
-) -> dict[Phrase, tuple[float, float, int]]:
-    """Words memory offers at this place: theta, theta * r and entry, by their pieces."""
-    offered: dict[Phrase, tuple[float, float, int]] = {}
-    if readers is None:
-        return offered
-    pairs: tuple[tuple[_Context, Reader], ...] = ((forward, readers.forward), (backward, readers.backward))
-    for context, reader in pairs:
-        theta, copies = reader.read(context.features)
-        for copy in copies[0]:
-            pieces = context.direction.order(copy.pieces)
-            if pieces not in offered or offered[pieces][1] < copy.probability:
-                offered[pieces] = float(theta[0]), copy.probability, copy.entry
-    return offered
+class _Offer(NamedTuple):
+    """What the memory says about a word at this place, as one decoder reads it."""
+
+    theta: float
+    share: float  # theta * r
+    entry: int
+
+
+def _offers(context: _Context, reader: Reader | None) -> dict[Phrase, _Offer]:
+    """Words the memory offers at this place, by their pieces."""
+    if reader is None:
+        return {}
+    theta, copies = reader.read(context.features)
+    return {
+        context.direction.order(copy.pieces): _Offer(float(theta[0]), copy.probability, copy.entry)
+        for copy in copies[0]
+    }
 
 
 def _propose(context: _Context, typed: str, attached: bool) -> list[Phrase]:
