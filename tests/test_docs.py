@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -12,7 +13,10 @@ from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+import nbformat
 import pytest
+
+from scripts import notebooks
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -85,12 +89,11 @@ def test_drawings_stand_alone_and_say_what_they_show(picture: Path) -> None:
     assert not re.findall(r"(?:href|url\()\s*=?\s*[\"']?https?:", text)
 
 
-def test_code_in_the_readme_runs_in_order(tmp_path: Path) -> None:
-    blocks = [
-        code for _, kind, code in FENCE.findall((ROOT / "README.md").read_text("utf-8")) if kind == "python"
-    ]
-    assert len(blocks) >= 3
-    script = tmp_path / "readme.py"
+@pytest.mark.parametrize("page", ["README.md", "docs/interchange.md"])
+def test_code_in_a_page_runs_in_order(page: str, tmp_path: Path) -> None:
+    blocks = [code for _, kind, code in FENCE.findall((ROOT / page).read_text("utf-8")) if kind == "python"]
+    assert blocks
+    script = tmp_path / "page.py"
     script.write_text("\n".join(blocks), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, str(script)],
@@ -114,6 +117,15 @@ def test_commands_in_the_documents_exist() -> None:
         for line in code:
             for target in re.findall(r"^(?:\$ )?make ([a-z-]+)", line):
                 assert target in targets, f"{page.name} names `make {target}`, which is not in the Makefile"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_stored_as_the_script_stores_them(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    again = copy.deepcopy(notebook)
+    notebooks.clean(again)
+    assert again == notebook, f"run: python -m scripts.notebooks {path.stem}"
+    assert any(cell.get("outputs") for cell in notebook.cells), f"{path.name} was never executed"
 
 
 def test_notebooks_are_stored_small_with_clean_outputs() -> None:
