@@ -1,0 +1,148 @@
+"""What a person waits for, timed: opening a sentence, a revision after one to five others, alternatives.
+
+Every figure is the whole way through the public names, worker thread included, as a click in the widget
+takes it.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import TypeVar
+
+import msgspec
+
+from camit.bench.peers import Peer
+from camit.bench.sentences import SENTENCES
+from camit.draft import Draft
+from camit.session import Session
+from camit.translator import Translator
+
+T = TypeVar("T")
+REVISIONS = 5
+TYPED = "friends"  # where the model has no other word to offer
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """Milliseconds: how many were measured, their median, and what 95 of 100 stay below."""
+
+    count: int
+    median: float
+    p95: float
+
+    @classmethod
+    def of(cls, milliseconds: Sequence[float]) -> Timing:
+        ranked = sorted(milliseconds)
+        p95 = ranked[min(len(ranked) - 1, int(0.95 * len(ranked)))]
+        return cls(len(ranked), statistics.median(ranked), p95)
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """One length of sentence. `revisions[k]` is the revision number k + 1 of a sentence."""
+
+    words: int  # the length aimed at
+    written: float  # the length the model wrote
+    open: Timing
+    revision: Timing
+    revisions: tuple[Timing, ...]
+    alternatives: Timing
+    completions: Timing
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Another engine on the same sentences in the same minutes; ratios above 1 mean that we are slower."""
+
+    name: str
+    translation: Timing  # theirs
+    ours: Timing  # text to translation with probabilities and attention
+    ratio: float
+    revision_ratio: float | None  # our whole revision against their plain translation
+
+
+def timed(run: Callable[[], T], into: list[float]) -> T:
+    started = time.perf_counter()
+    result = run()
+    into.append(1000 * (time.perf_counter() - started))
+    return result
+
+
+def measure(
+    translator: Translator, words: int, *, beam: int, rounds: int, done: Callable[[], None]
+) -> Figures:
+    """Open and revise each sentence of a length `rounds` times, each time at other places."""
+    opened: list[float] = []
+    alternatives: list[float] = []
+    completions: list[float] = []
+    revisions: list[list[float]] = [[] for _ in range(REVISIONS)]
+    written: list[int] = []
+    random = Random(words)
+    session = Session(translator, beam=beam)
+    try:
+        for number in range(-1, rounds):  # the first round warms up
+            if number == 0:
+                for figures in (opened, alternatives, completions, *revisions):
+                    figures.clear()
+            for sentence in SENTENCES[words]:
+                draft = timed(lambda text=sentence: session.open(text), opened)  # type: ignore[misc]
+                written.append(len(draft.tokens))
+                for figures in revisions:
+                    _revise(draft, random, figures, alternatives, completions)
+                done()
+    finally:
+        session.close()
+    return Figures(
+        words,
+        statistics.mean(written),
+        Timing.of(opened),
+        Timing.of([t for figures in revisions for t in figures]),
+        tuple(map(Timing.of, revisions)),
+        Timing.of(alternatives),
+        Timing.of(completions),
+    )
+
+
+def _revise(
+    draft: Draft, random: Random, revisions: list[float], alternatives: list[float], completions: list[float]
+) -> None:
+    """Another word at a place that is not fixed yet: the model's own next best one, as a person picks it."""
+    free = [i for i, token in enumerate(draft.tokens) if not token.locked]
+    place = random.choice(free or range(len(draft.tokens)))
+    offered = timed(lambda: draft.alternatives(place), alternatives)
+    text = offered[0].text if offered else TYPED
+    timed(lambda: draft.complete(place, text[:2]), completions)
+    timed(lambda: draft.replace(place, text), revisions)
+
+
+def compare(
+    translator: Translator,
+    peer: Peer,
+    words: int,
+    *,
+    beam: int,
+    rounds: int,
+    revision: Timing | None,
+    done: Callable[[], None],
+) -> Comparison:
+    """Translate in turns, so that both engines meet the same state of the machine."""
+    theirs: list[float] = []
+    ours: list[float] = []
+    for number in range(-1, rounds):
+        for sentence in SENTENCES[words]:
+            translation = timed(lambda text=sentence: translator.translate(text, beam=beam), ours)  # type: ignore[misc]
+            ids = translator.encode_source(sentence)
+            length = len(translator.target_vocabulary.encode(translation.text)) + 1
+            timed(lambda ids=ids, length=length: peer(ids, beam, length), theirs)  # type: ignore[misc]
+        if number < 0:
+            ours.clear()
+            theirs.clear()
+        done()
+    translated = Timing.of(theirs)
+    return Comparison(
+        peer.name,
+        translated,
+        Timing.of(ours),
+        Timing.of(ours).median / translated.median,
+        None if revision is None else revision.median / translated.median,
+    )
