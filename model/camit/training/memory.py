@@ -1,12 +1,13 @@
-"""Training the gates of the revision memory, the network frozen (the paper: "by randomly sampling words and contexts
-in the same discourse").
+"""Training the gates of the revision memory, the network frozen (the paper: "by randomly sampling words and
+contexts in the same discourse").
 
-Each document is walked through from its beginning. Words the network does not expect, as a person would have to fix them,
-are sampled into a memory; along each later sentence the gates learn to make the sentence more probable by copying from it:
-the loss is -log((1 - theta) P(word) + theta r(word)), over all words, those that cannot be copied too.
+Each document is walked through from its beginning. Words the network does not expect, as a person would have
+to fix them, are sampled into a memory; along each later sentence the gates learn to make the sentence more
+probable by copying from it: the loss is -log((1 - theta) P(word) + theta r(word)), over all words, those that
+cannot be copied too.
 
-The network is read once; what the gates see of it (similarities, attention) is kept as numbers, so the training itself is
-a small regression.
+The network is read once; what the gates see of it (similarities, attention) is kept as numbers, so the
+training itself is a small regression.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class GateTraining:
 
 @dataclass(frozen=True)
 class GateReport:
-    """What came of it: gain of log-probability per 1,000 held-out words, and how many of them could be copied."""
+    """What came of it: gain of log-probability per 1,000 held-out words, and how many could be copied."""
 
     words: int
     copyable: int
@@ -81,7 +82,7 @@ def documents_of(path: Path, length: int = DOCUMENT) -> Iterator[Document]:
 def train_gates(
     translator: Translator,
     documents: Iterable[Document],
-    settings: GateTraining = GateTraining(),
+    settings: GateTraining | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> tuple[Gates, GateReport]:
     """Train both forms of the gate in both directions; `gates.save(directory)` puts them beside the weights.
@@ -89,11 +90,12 @@ def train_gates(
     >>> gates, report = train_gates(translator, documents_of(Path("train.tsv.gz")))  # doctest: +SKIP
     >>> gates.save(translator.directory)  # doctest: +SKIP
     """
+    settings = settings or GateTraining()
     chosen = list(_take(documents, settings.sentences))
     if len(chosen) < 2:
         raise TrainingError(
-            "training the memory needs at least two documents of two sentences each; give a corpus whose first column "
-            "names documents."
+            "training the memory needs at least two documents of two sentences each; give a corpus whose "
+            "first column names documents."
         )
     held = max(1, round(settings.held_out * len(chosen)))
     random.Random(settings.seed).shuffle(chosen)
@@ -219,7 +221,7 @@ def _read(translator: Translator, document: Document) -> dict[bool, list[_Senten
 def _walk(
     translator: Translator, sentences: Sequence[_Sentence], settings: GateTraining, chance: random.Random
 ) -> _Lessons | None:
-    """Through a document with a memory of sampled words: each sentence is a lesson, then gives its own words."""
+    """Through a document with a memory of sampled words: a sentence is a lesson, then gives its own words."""
     phrases: list[Phrase] = []
     anchors: list[tuple[Anchor, ...]] = []
     s: list[Tensor] = []
