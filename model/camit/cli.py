@@ -1,4 +1,4 @@
-"""The command line: `camit translate | train | evaluate | simulate | bench`.
+"""The command line: `camit translate | train | evaluate | simulate | bench | soak`.
 
 Each room brings its own command module, imported only when its command is called, so starting is quick.
 """
@@ -22,6 +22,7 @@ COMMANDS = {
     "evaluate": ("camit.training.evaluate", "evaluate"),
     "simulate": ("camit.simulate.command", "simulate"),
     "bench": ("camit.bench.command", "bench"),
+    "soak": ("camit.soak.command", "soak"),
 }
 
 
@@ -34,8 +35,10 @@ class _Rooms(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module, function = COMMANDS[cmd_name]
-        room = typer.Typer()
-        room.command(cmd_name)(getattr(import_module(module), function))
+        room = getattr(import_module(module), function)
+        if not isinstance(room, typer.Typer):  # a command of its own, not a group of them
+            command, room = room, typer.Typer()
+            room.command(cmd_name)(command)
         return typer.main.get_command(room)
 
 

@@ -36,11 +36,12 @@ TOY_SOURCES = (
     "not now, not then, not ever.",
     "why?",
 )
-# Common words, phrases, punctuation, names in pieces, letters outside the vocabulary, and things that look odd.
+# Common words, phrases, punctuation, names in pieces, letters outside the vocabulary, and what looks odd.
 TYPED = (
-    "the", "met", "filmmakers", "boss", "Yesterday", "his old friend", "a blue whale", "isn't", "well-known", "2,5",
-    ",", ".", "?!", "…", "%", "(maybe)", "\u201cyes\u201d", "\u2019s", "-", "--", "C++", "e.g.", "@home", "Zürich",
-    "Σωκράτης", "鲸鱼", "🐋", "🐋🐋 ok", "naïve", "a--b", "xyzzyqq", "I", "to to", "...", "'", "_", "\u2581", "O'Neill's",
+    "the", "met", "filmmakers", "boss", "Yesterday", "his old friend", "a blue whale", "isn't",
+    "well-known", "2,5", ",", ".", "?!", "…", "%", "(maybe)", "\u201cyes\u201d", "\u2019s", "-", "--", "C++",
+    "e.g.", "@home", "Zürich", "Σωκράτης", "鲸鱼", "🐋", "🐋🐋 ok", "naïve", "a--b", "xyzzyqq", "I", "to to",
+    "...", "'", "_", "O'Neill's",
 )  # fmt: skip
 
 
@@ -92,7 +93,7 @@ def _words() -> WordVocabulary:
 
 
 def typed(rng: Random, vocabulary: Vocabulary, draft: Draft) -> str:
-    """Something to type: from the list, a word of the sentence once more, or a random word of the vocabulary."""
+    """Something to type: from the list, a word of the sentence once more, or any word of the vocabulary."""
     if rng.random() < 0.6:
         return rng.choice(TYPED)
     if rng.random() < 0.4:

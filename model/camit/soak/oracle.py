@@ -1,7 +1,7 @@
 """What must be true of a draft, worked out from its tokens alone: the promise made to the person who revises.
 
-Every word that was fixed stands in every later version: in order, none lost, none doubled, phrases unbroken, on word
-boundaries. Nothing here knows how drafts are planned or searched, so it can find them wrong.
+Every word that was fixed stands in every later version: in order, none lost, none doubled, phrases unbroken,
+on word boundaries. Nothing here knows how drafts are planned or searched, so it can find them wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from camit.text import Vocabulary, detokenise, normalise
 from camit.tokens import Token
 
 
-class Violation(AssertionError):
+class Violation(AssertionError):  # noqa: N818 - it is a finding, not an error of ours
     """A promise was broken."""
 
 
@@ -138,9 +138,10 @@ class Oracle:
                 at = found.phrases[len([p for p in rest if p.stop <= a])]
                 neighbours = [t.text for t in before[max(a - 1, 0) : a]], [t.text for t in before[a : a + 1]]
                 if not around:
-                    stands = [t.text for t in now[max(at.start - 1, 0) : at.start]], [
-                        t.text for t in now[at.stop : at.stop + 1]
-                    ]
+                    stands = (
+                        [t.text for t in now[max(at.start - 1, 0) : at.start]],
+                        [t.text for t in now[at.stop : at.stop + 1]],
+                    )
                     _require(stands == neighbours, f"{action} stands between {stands}, not {neighbours}")
                 return found
             case "delete":
@@ -149,9 +150,7 @@ class Oracle:
                 new = left + right
                 phrases = [p for p in promise.phrases if p.stop <= (left.start if a else 0)]
                 later = [p for p in promise.phrases if p.start >= (right.stop if b < n else n)]
-                changed = Promise(
-                    (*phrases, new, *later), promise.starts or a == 0, promise.ends or b == n
-                )
+                changed = Promise((*phrases, new, *later), promise.starts or a == 0, promise.ends or b == n)
                 return self._found(changed, now)
             case "blank":
                 more = len(now) - n
