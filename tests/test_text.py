@@ -211,6 +211,15 @@ def test_what_is_never_written_freely() -> None:
     assert all(fold(vocabulary.decode([i])) == vocabulary.decode([i]) for i in free)
 
 
+def test_a_word_list_may_say_that_it_lacks_a_word() -> None:
+    vocabulary = word_vocabulary()
+    never = vocabulary.never_generated
+    assert [i for i in range(len(vocabulary)) if never[i]] == [i for i in range(SPECIALS) if i != UNK]
+    the, cat = vocabulary.encode("the cat")
+    assert vocabulary.decode([the, UNK, cat]) == "the <unk> cat"
+    assert [word.text for word in vocabulary.words([UNK, cat])] == ["<unk>", "cat"]
+
+
 @given(text=st.text(max_size=60))
 def test_normal_form_is_stable(text: str) -> None:
     try:

@@ -31,5 +31,5 @@ class SessionError(CamitError):
     """A session, its file or its state does not allow what was asked."""
 
 
-class Cancelled(CamitError):
+class Cancelled(CamitError):  # noqa: N818 - an answer to a request, not a fault
     """A newer request took the place of this one; nothing was changed."""

@@ -1,10 +1,11 @@
 """When to copy from the revision memory, and what: theta and r of the paper's section "Revision Memory".
 
-The paper's form: theta_j = sigmoid(W_s s_j + W_c c_j + b) and r_j = softmax(W_1 |s_j.s'_t| + W_2 |c_j.c'_t|). There
-theta does not look at the memory, so it opens also where no entry fits. The default form adds the evidence e_jt for the
-entries to the gate, theta_j = sigmoid(W_s s_j + W_c c_j + b + log sum_t exp e_jt) with r_j = softmax(e_j), so that what
-no entry fits stays shut. Part of the evidence is the source: an entry knows the source words it stands for, is read only
-where they stand, and counts more while attention rests on them.
+The paper's form: theta_j = sigmoid(W_s s_j + W_c c_j + b) and r_j = softmax(W_1 |s_j.s'_t| + W_2
+|c_j.c'_t|). There theta does not look at the memory, so it opens also where no entry fits. The default form
+adds the evidence e_jt for the entries to the gate, theta_j = sigmoid(W_s s_j + W_c c_j + b + log sum_t exp
+e_jt) with r_j = softmax(e_j), so that what no entry fits stays shut. Part of the evidence is the source: an
+entry knows the source words it stands for, is read only where they stand, and counts more while attention
+rests on them.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from camit.search.direction import Direction
 from camit.search.grid import Copy, Mixed, Phrase, occurrences
 
 FILE = "memory.safetensors"
-# What speaks for an entry at a step. Measured on held-out documents (gain of log-probability per 1,000 words): the two
-# similarities alone 164, attention alone 109, all five 171; the network's own score of the word added nothing to speak of.
+# What speaks for an entry at a step. Measured on held-out documents (gain of log-probability per 1,000
+# words): the two similarities alone 164, attention alone 109, all five 171; the network's own score of the
+# word added nothing to speak of.
 EVIDENCE = (
     "cos(s, s')",
     "cos(c, c')",
@@ -128,8 +130,8 @@ def evidence(features: Features, keys: Keys, match: Match) -> Tensor:
 class MemoryReader:
     """The memory as one decoder reads it while it writes one source sentence.
 
-    `phrases` and `ids` name the entries behind `keys`. What is less probable than `cut` is not offered; `trust` is added
-    to the evidence for every entry.
+    `phrases` and `ids` name the entries behind `keys`. What is less probable than `cut` is not offered;
+    `trust` is added to the evidence for every entry.
     """
 
     def __init__(
@@ -142,7 +144,7 @@ class MemoryReader:
         *,
         match: Match | None,
         cut: float,
-        trust: float = 0.0,
+        trust: Tensor | None = None,
     ) -> None:
         self.ids = tuple(ids)
         self._direction = direction
@@ -162,7 +164,7 @@ class MemoryReader:
         k = gate.evidence
         self._s = (F.normalize(keys.s, dim=1) * k[0] + gate.state).t().contiguous()
         self._c = (F.normalize(keys.c, dim=1) * k[1] + gate.context).t().contiguous()
-        self._offset = (gate.bias + trust).expand(len(ids))
+        self._offset = gate.bias.expand(len(ids)) if trust is None else gate.bias + trust
         if match is not None:
             self._match = match.pieces * k[2]
             self._offset = self._offset + k[3] * match.found + k[4] * match.rarity
@@ -178,7 +180,7 @@ class MemoryReader:
         e = torch.addcmul(e, c @ self._c, c.norm(dim=2, keepdim=True).reciprocal())
         if self._match is not None:
             e = e + attention @ self._match
-        # sigmoid(g + logsumexp e) * softmax(e), with g in every e: a softmax beside a "copy nothing" of weight 1
+        # sigmoid(g + logsumexp e) * softmax(e), with g in every e: a softmax beside a "copy nothing"
         return torch.exp(e - F.softplus(torch.logsumexp(e, dim=2, keepdim=True)))
 
     def read(self, features: Features) -> tuple[Tensor, list[list[Copy]]]:

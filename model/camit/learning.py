@@ -1,8 +1,8 @@
 """Online learning: after each confirmed sentence one small, guarded step (the paper's "Online Learning").
 
-Both decoders learn the confirmed text. A fixed guard set, sentences with the base model's own translations, must
-not get worse beyond a margin, or the step is taken back and reported as rejected. Weights are never changed in
-place: a snapshot is a reference, and restoring it is exact.
+Both decoders learn the confirmed text. A fixed guard set, sentences with the base model's own translations,
+must not get worse beyond a margin, or the step is taken back and reported as rejected. Weights are never
+changed in place: a snapshot is a reference, and restoring it is exact.
 """
 
 from __future__ import annotations

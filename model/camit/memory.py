@@ -1,8 +1,10 @@
-"""The revision memory: every fix of a session, to be copied when its context comes again (the paper's "Revision Memory").
+"""The revision memory: every fix of a session, to be copied when its context comes again (the paper's
+"Revision Memory").
 
-An entry is a key, the decoding state s' and context vector c' where the fixed word begins, and a value, the word itself:
-a phrase of pieces that is copied whole or not at all. Keys exist for both decoders. `gate.py` decides how much is copied;
-this module writes, forgets, re-keys after learning, and hands the search what it reads.
+An entry is a key, the decoding state s' and context vector c' where the fixed word begins, and a value, the
+word itself: a phrase of pieces that is copied whole or not at all. Keys exist for both decoders. `gate.py`
+decides how much is copied; this module writes, forgets, re-keys after learning, and hands the search what
+it reads.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class MemorySettings:
     size: int = 100  # the paper's
     active_from: int = 1  # entries before anything is read; the paper waits for 20
     cut: float = 0.05  # theta * r below this is not offered
-    trust: float = 0.0
+    trust: float = 1.0  # added to the evidence for entries that stand for a rare source word
+    rare: float = 0.75
+    by_hand: float = 3.0  # added for entries without a sentence, whose keys know no context
     paper: bool = False  # the paper's theta and r, which look at nothing but s and c
 
 
@@ -254,12 +258,13 @@ class RevisionMemory:
     # Glossaries
 
     def import_tsv(self, path: str | Path) -> tuple[MemoryEntry, ...]:
-        """Rows `source<TAB>translation` of a glossary become entries; all rows are checked before any is added."""
+        """Rows `source<TAB>translation` of a glossary become entries; all rows are checked before any is
+        added."""
         rows = _read_tsv(Path(path))
         if len(rows) > self.settings.size:
             raise InputError(
-                f"{path} has {len(rows)} rows; the memory holds {self.settings.size}. Shorten the file or make a "
-                "larger memory."
+                f"{path} has {len(rows)} rows; the memory holds {self.settings.size}. "
+                "Shorten the file or make a larger memory."
             )
         known = {(e.source, e.text) for e in self._entries}
         return tuple(self.add(source, text) for source, text in rows if (source, text) not in known)
@@ -267,7 +272,7 @@ class RevisionMemory:
     def export_tsv(self, path: str | Path) -> None:
         """Write all entries as `source<TAB>translation`, a file `import_tsv` reads again."""
         lines = dict.fromkeys(
-            f"{e.source if e.sentence is None else ''.join(word for word, _ in e.anchor) or e.source}\t{e.text}\n"
+            f"{''.join(word for word, _ in e.anchor if e.sentence is not None) or e.source}\t{e.text}\n"
             for e in self._entries
         )
         write_atomically(Path(path), "".join(lines).encode())
@@ -294,14 +299,14 @@ class RevisionMemory:
                 [self._entries[i].id for i in chosen],
                 match=match,
                 cut=self.settings.cut,
-                trust=self.settings.trust,
+                trust=None if match is None else self._trust(chosen, match),
             )
             for direction in (self._translator.directions.forward, self._translator.directions.backward)
         )
         return Readers(forward, backward)
 
     def weights(self, draft: Known) -> MemoryWeights:
-        """theta per token and r per token and entry along a draft, as the forward decoder reads the memory."""
+        """theta per token, r per token and entry along a draft, as the forward decoder reads the memory."""
         entries = tuple(e.id for e in self._entries)
         words = self._translator.target_vocabulary.words(draft.pieces)
         readers = self.readers(draft.source)
@@ -326,7 +331,7 @@ class RevisionMemory:
             pass
 
     def rekeying(self, translator: Translator) -> Generator[None, None, None]:
-        """`rekey` in short steps, by a translator with the new weights; all keys change with the last step."""
+        """`rekey` in short steps, by a translator with new weights; all keys change with the last step."""
         while self._entries:
             entries = self._entries
             rows: dict[tuple[str, Phrase], list[MemoryEntry]] = {}
@@ -410,13 +415,23 @@ class RevisionMemory:
             self._keys[b] = k if old is None else Keys(torch.cat((old.s, k.s)), torch.cat((old.c, k.c)))
         surplus = len(self._entries) - self.settings.size
         if surplus > 0:
-            # The oldest unpinned go first; with everything pinned, the oldest of all.
-            oldest = sorted(range(len(self._entries)), key=lambda i: (self._entries[i].pinned, i))[:surplus]
-            self._keep([i for i in range(len(self._entries)) if i not in set(oldest)])
+            order = sorted(range(len(self._entries)), key=lambda i: (*self._value(self._entries[i]), i))
+            self._keep(sorted(order[surplus:]))
+
+    def _value(self, entry: MemoryEntry) -> tuple[bool, bool]:
+        """What goes first when room is needed has the least: unpinned before pinned, "the" before
+        "filmmakers"."""
+        common = self._translator.target_vocabulary.is_common(entry.pieces)
+        return entry.pinned, self.settings.paper or not common
 
     def _keep(self, chosen: list[int]) -> None:
         self._entries = tuple(self._entries[i] for i in chosen)
         self._keys = {b: keys.select(chosen) for b, keys in self._keys.items()} if chosen else {}
+
+    def _trust(self, chosen: Sequence[int], match: Match) -> Tensor:
+        rare = (match.rarity >= self.settings.rare) * self.settings.trust
+        by_hand = torch.tensor([self._entries[i].sentence is None for i in chosen])
+        return rare + by_hand * self.settings.by_hand
 
     def _match(self, source: str) -> tuple[list[int], Match]:
         """The entries whose source words stand in this source, and where."""
@@ -433,7 +448,8 @@ def _gates(translator: Translator) -> Gates:
 
 
 def _follow(direction: Direction, start: State, sentences: Sequence[Phrase]) -> Features:
-    """Features along known sentences, one per source; position i predicts piece i in the order of the direction."""
+    """Features along known sentences, one per source; position i predicts piece i in the order of the
+    direction."""
     longest = max(map(len, sentences))
     first = direction.decoder.first_piece
     ordered = [direction.feed(direction.order(pieces)) for pieces in sentences]
@@ -453,7 +469,8 @@ def _read(translator: Translator, sentences: Sequence[tuple[Sequence[int], Phras
 
 
 def _pick(read: dict[bool, Features], wanted: Sequence[tuple[int, MemoryEntry]]) -> dict[bool, Keys]:
-    """Keys of entries from the features of their sentences (a row each): where the first piece is predicted."""
+    """Keys of entries from the features of their sentences (a row each): where the first piece is
+    predicted."""
     rows = torch.tensor([row for row, _ in wanted])
     at = {
         False: torch.tensor([e.start for _, e in wanted]),
@@ -465,7 +482,8 @@ def _pick(read: dict[bool, Features], wanted: Sequence[tuple[int, MemoryEntry]])
 
 @dataclass(frozen=True)
 class Alignment:
-    """How strongly each target position looks at each source word; forward and backward in the text's order."""
+    """How strongly each target position looks at each source word; forward and backward in the text's
+    order."""
 
     words: tuple[str, ...]
     forward: Tensor  # [pieces, words]
@@ -491,7 +509,8 @@ class Alignment:
         )
 
     def anchors(self, start: int, stop: int) -> tuple[Anchor, ...]:
-        """The source words of a phrase: where both decoders look while they write it, and nothing far behind."""
+        """The source words of a phrase: where both decoders look while they write it, and nothing far
+        behind."""
         both = torch.sqrt(self.forward[start:stop].mean(0) * self.backward[start:stop].mean(0)).tolist()
         ranked = sorted(
             ((weight, word) for weight, word in zip(both, self.words, strict=True) if _says(word)),

@@ -1,11 +1,11 @@
 """Sentences, pieces and words: people click words, the network writes pieces.
 
-A vocabulary turns text into piece ids and back, and knows where words begin: a *token* on screen is a word or a
-punctuation mark and always a slice of pieces. Two vocabularies share one interface: sentencepiece (`PieceVocabulary`)
-and the paper's word list with UNK (`WordVocabulary`, section "Implementation Details").
+A vocabulary turns text into piece ids and back, and knows where words begin: a *token* on screen is a word
+or a punctuation mark and always a slice of pieces. Two vocabularies share one interface: sentencepiece
+(`PieceVocabulary`) and the paper's word list with UNK (`WordVocabulary`, section "Implementation Details").
 
-Whether two neighbouring pieces belong to one word depends on these two pieces alone, so that a search can test a
-word boundary one step at a time, in either direction.
+Whether two neighbouring pieces belong to one word depends on these two pieces alone, so that a search can
+test a word boundary one step at a time, in either direction.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class Word:
 
 
 def normalise(text: object, *, limit: int = MAX_CHARACTERS, what: str = "text") -> str:
-    """Text as the model takes it: folded, without control characters; raises `InputError` for what is no sentence.
+    """Text as the model takes it: folded, without control characters; raises `InputError` for what is no
+    sentence.
 
     >>> normalise("  \uff46\uff55\uff4c\uff4c\\twidth ")
     'full width'
@@ -113,7 +114,7 @@ def edges_split(chunk: str) -> list[str]:
 
 def is_cjk(character: str) -> bool:
     """Han, kana and the punctuation that goes with them: written without spaces."""
-    return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff" or "\U00020000" <= character
+    return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff" or character >= "\U00020000"
 
 
 def segment(chunk: str) -> list[str]:
@@ -146,10 +147,11 @@ def screen_words(text: str, language: str) -> list[tuple[str, bool]]:
 
 
 class Vocabulary(ABC):
-    """Piece ids, their text, and where words begin. Ids from `len(vocabulary)` on stand for words it does not have.
+    """Piece ids, their text, and where words begin. Ids from `len(vocabulary)` on stand for words it does
+    not have.
 
-    Such an *extra* id is made by `encode` when a word has no id of its own: the network is fed UNK for it (`feed`), the
-    text keeps the word itself, as the paper does for copied unknown words.
+    Such an *extra* id is made by `encode` when a word has no id of its own: the network is fed UNK for it
+    (`feed`), the text keeps the word itself, as the paper does for copied unknown words.
     """
 
     kind: ClassVar[str]
@@ -183,7 +185,8 @@ class Vocabulary(ABC):
 
     @property
     def never_generated(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Mask of pieces a search must not write freely: specials, and fragments that are no text of their own."""
+        """Mask of pieces a search must not write freely: specials, and fragments that are no text of their
+        own."""
         mask = np.zeros(len(self), dtype=bool)
         mask[:SPECIALS] = True
         return mask
@@ -247,7 +250,8 @@ class Vocabulary(ABC):
         return math.log(max(1, pieces[0] - first + 1)) / math.log(self._size)
 
     def boundary_class(self, piece: int, before: bool) -> int:
-        """Pieces of one class have the same `boundaries_after` (or, with `before`, the same `boundaries_before`)."""
+        """Pieces of one class have the same `boundaries_after` (or, with `before`, the same
+        `boundaries_before`)."""
         if before:
             return len(Edge) if self._opens[piece] else int(self._head[piece])
         return int(self._tail[piece])
@@ -261,7 +265,8 @@ class Vocabulary(ABC):
         return mask
 
     def boundaries_before(self, right: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """For each id of the vocabulary: would `right` begin a new token right after it? (decoding backward)"""
+        """For each id of the vocabulary: would `right` begin a new token right after it? (decoding
+        backward)"""
         if self._opens[right]:
             return np.ones(self._size, dtype=bool)
         mask: np.ndarray[Any, np.dtype[np.bool_]] = BOUNDARY[self._tail[: self._size], self._head[right]]
@@ -358,11 +363,13 @@ class PieceVocabulary(Vocabulary):
 
     @cached_property
     def never_generated(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        # A lone byte is a fraction of a character, and a piece that folding would change could not be typed again.
+        # A lone byte is a fraction of a character, and a piece that folding would change could
+        # not be typed again.
         odd = [
             fold(piece.replace(SPACE, "")) != piece.replace(SPACE, "") for piece in self._pieces[: len(self)]
         ]
-        return super().never_generated | self._byte | np.array(odd)
+        mask: np.ndarray[Any, np.dtype[np.bool_]] = super().never_generated | self._byte | np.array(odd)
+        return mask
 
     def encode_word(self, chunk: str, space_before: bool) -> tuple[int, ...]:
         raise NotImplementedError  # replaced by the cached method in __init__
@@ -411,7 +418,8 @@ class PieceVocabulary(Vocabulary):
         return (self._index[SPACE], piece) if known is None else (known,)
 
     def characters(self, index: int) -> int:
-        """How many characters of text begin with this piece (a byte in the middle of a character begins none)."""
+        """How many characters of text begin with this piece (a byte in the middle of a character begins
+        none)."""
         if self._byte[index]:
             return int(int(self._pieces[index][3:5], 16) & 0xC0 != 0x80)
         return super().characters(index)
@@ -425,6 +433,14 @@ class WordVocabulary(Vocabulary):
     def __init__(self, words: Sequence[str], language: str, *, segmented: bool = False) -> None:
         super().__init__(["<pad>", "<unk>", "<s>", "</s>", *words], language, segmented)
         self._index = {word: i + SPECIALS for i, word in enumerate(words)}
+        self._opens[UNK] = True  # on the screen it stands for a word
+
+    @property
+    def never_generated(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        # "A word belongs here that I do not have" is an answer, and the memory may have the word.
+        mask = super().never_generated
+        mask[UNK] = False
+        return mask
 
     @classmethod
     def build(cls, sentences: Iterable[str], size: int, language: str) -> WordVocabulary:

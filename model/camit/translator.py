@@ -63,7 +63,7 @@ class Translator:
 
     @cached_property
     def digest(self) -> str:
-        """Which model this is: sha256 of the checkpoint's weights and vocabularies, whatever was learned since."""
+        """Which model this is: sha256 of the checkpoint's weights and vocabularies."""
         found = hashlib.sha256()
         for name, tensor in sorted(self._base.items()):
             found.update(f"{name} {tuple(tensor.shape)} ".encode())
@@ -73,7 +73,7 @@ class Translator:
         return found.hexdigest()
 
     def fork(self) -> Translator:
-        """A translator that learns on its own: it starts with the checkpoint's weights, and shares them till then."""
+        """A translator that learns on its own; it shares the checkpoint's weights till then."""
         shared: dict[int, object] = {
             id(p): nn.Parameter(self._base[name], requires_grad=p.requires_grad)
             for name, p in self.network.named_parameters()
@@ -130,7 +130,8 @@ class Translator:
         ids = self.source_vocabulary.feed(self.source_vocabulary.encode(text))
         if len(ids) > MAX_SOURCE_PIECES:
             raise InputError(
-                f"the sentence has {len(ids)} pieces; the model reads at most {MAX_SOURCE_PIECES}. Split it into sentences first."
+                f"the sentence has {len(ids)} pieces; the model reads at most {MAX_SOURCE_PIECES}. "
+                "Split it into sentences first."
             )
         return ids
 
@@ -202,7 +203,7 @@ class Translator:
         return result
 
     def alignment(self, text: str, ids: Sequence[int]) -> torch.Tensor:
-        """Which share of each source piece belongs to which source token, by characters. [pieces, source tokens]"""
+        """Which share of each source piece belongs to which source token. [pieces, source tokens]"""
         words = screen_words(text, self.source_language)
         owner = [index for index, (word, _) in enumerate(words) for _ in word]
         matrix = torch.zeros(len(ids), len(words))
