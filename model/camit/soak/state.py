@@ -12,7 +12,8 @@ from camit.session import Session
 
 
 def everything(session: Session) -> dict[str, Any]:
-    """All that a session must not lose: drafts with all versions, events, lessons, memory, weights, settings."""
+    """All that a session must not lose: drafts with all versions, events, lessons, memory, weights,
+    settings."""
     return session.worker.call(lambda: _everything(session))
 
 
