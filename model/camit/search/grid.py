@@ -23,6 +23,7 @@ from torch.nn import functional as F
 
 from camit.networks import Features, State
 from camit.search.direction import Direction
+from camit.search.threads import threads_for
 from camit.text import PAD
 
 Phrase = tuple[int, ...]
@@ -141,33 +142,46 @@ def search(
     """The `best` hypotheses of each problem, best first. `check` is called at every step and may raise."""
     if not problems:
         return []
-    decoder = direction.decoder
-    device = next(decoder.parameters()).device
+    device = next(direction.decoder.parameters()).device
     check()
-    state, features, given = _read_prefixes(direction, start, problems)
+    with threads_for(sum(len(p.prefix) + 1 for p in problems)):
+        state, features, given = _read_prefixes(direction, start, problems)
     beams = [
         _Beam(p, sum(map(len, p.phrases)), logp, [Hypothesis(p.prefix, closed=bool(p.prefix))])
         for p, logp in zip(problems, given, strict=True)
     ]
-    while True:
-        expansions = _expand(direction, [(b, h) for b in beams for h in b.live], features, beam, reader)
-        rows_next: list[int] = []
-        pieces_next: list[int] = []
-        row = 0
-        for b in beams:
-            mine = expansions[row : row + len(b.live)]
-            survivors = _choose(b, row, mine, beam, best) if mine else []
-            for parent, hypothesis in survivors:
-                rows_next.append(parent)
-                pieces_next.append(direction.known(hypothesis.pieces[-1]))
-            row += len(b.live)
-            b.live = [hypothesis for _, hypothesis in survivors]
-        if not rows_next:
-            return [_ranked(b, best) for b in beams]
-        check()
-        if rows_next != list(range(row)):
-            state = state.select(torch.tensor(rows_next, device=device))
-        state, features = decoder.advance(state, torch.tensor(pieces_next, device=device).unsqueeze(1))
+    while rows := sum(len(b.live) for b in beams):
+        with threads_for(rows):
+            chosen, pieces = _step(direction, beams, features, beam, best, reader)
+            if chosen:
+                check()
+                if chosen != list(range(rows)):
+                    state = state.select(torch.tensor(chosen, device=device))
+                state, features = direction.decoder.advance(state, torch.tensor(pieces, device=device))
+    return [sorted(b.finished, key=lambda w: -w.score)[:best] for b in beams]
+
+
+def _step(
+    direction: Direction,
+    beams: Sequence[_Beam],
+    features: Features,
+    beam: int,
+    best: int,
+    reader: Reader | None,
+) -> tuple[list[int], list[list[int]]]:
+    """Every live hypothesis grows or ends: the rows that go on, and the piece each of them reads next."""
+    expansions = _expand(direction, [(b, h) for b in beams for h in b.live], features, beam, reader)
+    rows: list[int] = []
+    pieces: list[list[int]] = []
+    offset = 0
+    for b in beams:
+        mine = expansions[offset : offset + len(b.live)]
+        survivors = _choose(b, offset, mine, beam, best) if mine else []
+        rows += [parent for parent, _ in survivors]
+        pieces += [[direction.known(hypothesis.pieces[-1])] for _, hypothesis in survivors]
+        offset += len(b.live)
+        b.live = [hypothesis for _, hypothesis in survivors]
+    return rows, pieces
 
 
 def _read_prefixes(
@@ -389,7 +403,3 @@ def _grow(parent: Hypothesis, candidate: _Candidate, score: float, bank: int) ->
         scored=parent.scored + 1,
         copying=bool(candidate.forced) and (candidate.kind == _COPY or parent.copying),
     )
-
-
-def _ranked(beam: _Beam, best: int) -> list[Written]:
-    return sorted(beam.finished, key=lambda w: -w.score)[:best]

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from camit.networks import Encoded, Features, Network, State
 from camit.search.direction import Direction
 from camit.search.grid import Phrase
+from camit.search.threads import threads_for
 from camit.text import PAD, Vocabulary
 
 
@@ -47,13 +48,10 @@ def read_sources(network: Network, directions: Directions, sentences: Sequence[S
     """Encode source pieces, padded into one batch."""
     longest = max(map(len, sentences))
     padded = [[*ids, *[PAD] * (longest - len(ids))] for ids in sentences]
-    encoded = network.encode(torch.tensor(padded, device=network.device))
-    return Sources(
-        encoded,
-        directions.forward.decoder.start(encoded),
-        directions.backward.decoder.start(encoded),
-        tuple(map(len, sentences)),
-    )
+    with threads_for(longest * len(sentences)):
+        encoded = network.encode(torch.tensor(padded, device=network.device))
+        forward, backward = (d.decoder.start(encoded) for d in (directions.forward, directions.backward))
+    return Sources(encoded, forward, backward, tuple(map(len, sentences)))
 
 
 @dataclass(frozen=True)
@@ -74,12 +72,12 @@ def score(direction: Direction, start: State, rows: Sequence[int], sentences: Se
     # Padding stands behind the end, where a causal decoder never looks back from.
     read = [[decoder.first_piece, *pieces, *[PAD] * (longest - len(pieces))] for pieces in ordered]
     want = [[*pieces, decoder.last_piece, *[PAD] * (longest - len(pieces))] for pieces in ordered]
-    state = start.select(torch.tensor(list(rows), device=device))
-    _, features = decoder.advance(state, torch.tensor(read, device=device))
     lengths = tuple(map(len, ordered))
     real = torch.arange(longest + 1, device=device) <= torch.tensor(lengths, device=device).unsqueeze(1)
-    logits = decoder.logits(features.s[real])  # [pieces of all sentences, vocabulary]
-    answers = torch.tensor(want, device=device)[real]
-    logp = torch.zeros(real.shape, device=device)
-    logp = logp.masked_scatter(real, -F.cross_entropy(logits, answers, reduction="none"))
+    with threads_for(sum(lengths)):
+        state = start.select(torch.tensor(list(rows), device=device))
+        _, features = decoder.advance(state, torch.tensor(read, device=device))
+        logits = decoder.logits(features.s[real])  # [pieces of all sentences, vocabulary]
+        chosen = -F.cross_entropy(logits, torch.tensor(want, device=device)[real], reduction="none")
+    logp = torch.zeros(real.shape, device=device).masked_scatter(real, chosen)
     return Scored(logp, features, lengths)
