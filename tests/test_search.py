@@ -197,7 +197,7 @@ def test_without_constraints_it_is_plain_beam_search(arch: str) -> None:
                         tokens = torch.tensor([[BOS, *pieces]])
                         s = direction.decoder.advance(sources.forward, tokens)[1].s[:, -1]
                         logp = torch.log_softmax(direction.decoder.logits(s)[0], 0)
-                    for piece in [EOS, *range(SPECIALS, len(TOY))]:
+                    for piece in [EOS, UNK, *range(SPECIALS, len(TOY))]:
                         ends = piece == EOS
                         if pieces if ends else len(pieces) < 6:
                             grown.append((value + float(logp[piece]), (*pieces, piece), ends))
