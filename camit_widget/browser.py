@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_START_SECONDS = 90
+_START_SECONDS = 180  # a busy machine takes its time
 
 
 class BrowserError(CamitError):

@@ -85,14 +85,14 @@ describe("the words", () => {
 
   it("light up the source they read, and the other way round", async () => {
     show();
-    one(".camit-word")?.dispatchEvent(new MouseEvent("pointerenter"));
+    one(".camit-word")?.dispatchEvent(new MouseEvent("pointermove", { bubbles: true }));
     await settled();
     expect(all(".camit-sourceword").map((item) => item.style.getPropertyValue("--lit"))).toEqual([
       "0.1",
       "0.8",
     ]);
     one(".camit-word")?.dispatchEvent(new MouseEvent("pointerleave"));
-    all(".camit-sourceword")[1]?.dispatchEvent(new MouseEvent("mouseenter"));
+    all(".camit-sourceword")[1]?.dispatchEvent(new MouseEvent("pointermove", { bubbles: true }));
     await settled();
     expect(one(".camit-word")?.style.getPropertyValue("--lit")).toBe("0.8");
   });

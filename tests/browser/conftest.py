@@ -7,13 +7,17 @@ import pathlib
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from camit_widget import browser as harness
 from tests.browser.steps import SENTENCES, Show
 
 _CLEAN = "import ipywidgets\nipywidgets.Widget.close_all()"
 AXE = pathlib.Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+# What is waited for always comes, on a busy machine later; nothing here measures time.
+expect.set_options(timeout=30_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,5 +1,5 @@
 /** The word editor: type, or choose among what the model would write there. Floats in the top layer, so nothing moves. */
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { type Editor as Edit, outcomeOf } from "../editing";
 import { useStore } from "./context";
 import { place } from "./place";
@@ -17,7 +17,8 @@ function Editor({ editor }: { editor: Edit }) {
   const box = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
   usePlaced(box, () => anchorOf(store.id, box.current, editor));
-  useEffect(() => {
+  // At once: the second letter that is typed must find the input.
+  useLayoutEffect(() => {
     input.current?.focus({ preventScroll: true });
     const whole = editor.text === editor.original;
     input.current?.setSelectionRange(whole ? 0 : editor.text.length, editor.text.length);

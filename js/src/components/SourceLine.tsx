@@ -14,16 +14,15 @@ export function SourceLine() {
         return (
           <>
             {word.space && index > 0 ? " " : ""}
-            {/* biome-ignore lint/a11y/noStaticElementInteractions: pointing only shows what the attention view also tells */}
             <span
               key={index}
               class="camit-sourceword"
               style={{ "--lit": weight / 100 }}
               data-lit={weight >= 10 || undefined}
-              onMouseEnter={() => {
+              onPointerMove={() => {
                 store.hovered.value = { side: "source", index };
               }}
-              onMouseLeave={() => {
+              onPointerLeave={() => {
                 store.hovered.value = null;
               }}
             >

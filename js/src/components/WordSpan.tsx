@@ -43,10 +43,13 @@ export function WordSpan({ word, index }: Props) {
         store.dragging.value = event.shiftKey ? (store.anchor.value ?? store.focus.value) : index;
         if (event.shiftKey) event.preventDefault();
       }}
-      onPointerEnter={() => {
-        store.hovered.value = { side: "target", index };
+      // Not pointerenter: that also comes when words move under a pointer at rest.
+      onPointerMove={() => {
+        const hovered = store.hovered.value;
+        if (hovered?.side !== "target" || hovered.index !== index)
+          store.hovered.value = { side: "target", index };
         const from = store.dragging.value;
-        if (from !== null) store.select(from, index);
+        if (from !== null && store.focus.value !== index) store.select(from, index);
       }}
       onPointerLeave={() => {
         store.hovered.value = null;
