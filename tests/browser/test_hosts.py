@@ -36,14 +36,8 @@ if __name__ == "__main__":
 
 def notebook7(root: pathlib.Path, port: int) -> tuple[list[str], str, str]:
     (root / "n.ipynb").write_text(harness.notebook([CODE + "w"]), encoding="utf-8")
-    options = [
-        "--no-browser",
-        "--allow-root",
-        "--ip=127.0.0.1",
-        f"--port={port}",
-        "--IdentityProvider.token=",
-    ]
-    command = ["-m", "notebook", *options, f"--ServerApp.root_dir={root}"]
+    options = ["--no-browser", "--allow-root", "--ip=127.0.0.1", "--IdentityProvider.token="]
+    command = ["-m", "notebook", f"--port={port}", *options, f"--ServerApp.root_dir={root}"]
     return command, f"http://127.0.0.1:{port}/api", f"http://127.0.0.1:{port}/notebooks/n.ipynb"
 
 
