@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 import os
@@ -64,7 +65,9 @@ def test_links_lead_somewhere(page: Path) -> None:
     missing = []
     for link in links(page):
         if re.match(r"[a-z]+:", link):
-            assert link.startswith(("https://", "http://www.casmacat.eu", "mailto:")), f"{page.name}: {link}"
+            assert link.startswith(("https://", "attachment:", "http://www.casmacat.eu", "mailto:")), (
+                f"{page.name}: {link}"
+            )
             continue
         path, _, anchor = unquote(link).partition("#")
         target = (page.parent / path).resolve() if path else page
@@ -126,6 +129,22 @@ def test_notebooks_are_stored_as_the_script_stores_them(path: Path) -> None:
     notebooks.clean(again)
     assert again == notebook, f"run: python -m scripts.notebooks {path.stem}"
     assert any(cell.get("outputs") for cell in notebook.cells), f"{path.name} was never executed"
+
+
+def test_pictures_inside_notebooks_are_those_of_the_documents() -> None:
+    found = 0
+    for path in NOTEBOOKS:
+        for cell in nbformat.read(path, as_version=4).cells:
+            named = set(re.findall(r"\(attachment:([^)]+)\)", cell.source))
+            attachments = cell.get("attachments", {})
+            assert named == set(attachments), path.name
+            for name, forms in attachments.items():
+                (data,) = forms.values()
+                assert base64.b64decode(data) == (ROOT / "docs" / "images" / name).read_bytes(), (
+                    f"{path.name}: {name}"
+                )
+                found += 1
+    assert found
 
 
 def test_notebooks_are_stored_small_with_clean_outputs() -> None:
