@@ -1,14 +1,19 @@
 """Online learning: after each confirmed sentence one small, guarded step (the paper's "Online Learning").
 
-Both decoders learn the confirmed text. A fixed guard set, sentences with the base model's own translations,
-must not get worse beyond a margin, or the step is taken back and reported as rejected. Weights are never
-changed in place: a snapshot is a reference, and restoring it is exact.
+Both decoders learn the confirmed text. Two small sets of sentences ship with a model, each with the model's own
+translation. The replay set holds the step back where the base model knew better; the guard set must not drift
+from the base model beyond a margin, or the step is taken back and reported as rejected. What is compared is the
+cross-entropy with what the base model itself expects at each place: that is least for the base model, so
+nothing can look better than it really is by growing more sure of itself.
+
+Weights are never changed in place: a snapshot is a reference, and restoring it is exact.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,30 +24,39 @@ import torch
 from torch import Tensor, nn
 
 from camit.errors import CheckpointError, InputError, SessionError
+from camit.networks import Encoded, State
+from camit.search.direction import Direction
 from camit.search.grid import Phrase
-from camit.search.scoring import read_sources, score
+from camit.search.scoring import Sources, follow, read_sources, score
 from camit.translator import Translator
 
 Preset = Literal["default", "paper"]
 Pair = tuple[Sequence[int], Phrase]  # source ids, target pieces
 GUARD_STEP = 8  # sentences of the guard set read at once
+GUARD, REPLAY = "guard.tsv", "replay.tsv"
+EXPECTED = 64  # pieces of each place that are kept of what the base model expects; the others count together
 
 
 @dataclass(frozen=True)
 class LearningSettings:
     """How a lesson is given; the comments say how the numbers were chosen."""
 
-    parameters: Literal["all", "decoders"] = "decoders"
-    rate: float = 1e-2
-    steps: int = 1
-    replay: int = 4  # sentences of the replay set in each step
-    margin: float = 0.01  # by how much the guard set's loss may rise above the base model's
+    parameters: Literal["all", "adaptable"] = "adaptable"
+    step: Literal["gradient", "sign"] = "gradient"  # move by the gradient, or as far for every weight
+    rate: float = 0.2
+    clip: float = (
+        2.0  # largest length of a gradient: a sentence that makes no sense must not turn everything over
+    )
+    replay: int = 2  # sentences of the replay set in each step
+    weight: float = 0.5  # of the replay set beside the confirmed sentence
+    margin: float = 0.02  # by how much the guard set's loss may rise above the base model's
     guarded: bool = True
 
 
 PRESETS: dict[str, LearningSettings] = {
     "default": LearningSettings(),
-    "paper": LearningSettings(parameters="all", rate=1e-5, steps=1, replay=0, guarded=False),
+    # One step on everything, as long for every weight as Adam's first: the paper names Adam and this rate.
+    "paper": LearningSettings(parameters="all", step="sign", rate=1e-5, replay=0, guarded=False),
 }
 
 
@@ -83,27 +97,28 @@ class OnlineLearner:
         self.enabled = True
         self.settings = settings or PRESETS[preset]
         self._translator = translator
-        self._network = translator.network
         self._lessons: tuple[Lesson, ...] = ()
-        chosen = {
-            id(p)
-            for part in (
-                [self._network]
-                if self.settings.parameters == "all"
-                else [self._network.forward_decoder, self._network.backward_decoder]
-            )
-            for p in part.parameters()
-        }
+        network = translator.network
+        self._frozen_encoder = self.settings.parameters == "adaptable"
+        moved = (
+            [p for decoder in (network.forward_decoder, network.backward_decoder) for p in decoder.adaptable]
+            if self._frozen_encoder
+            else list(network.parameters())
+        )
+        chosen = set(map(id, moved))
         self._parameters: dict[str, nn.Parameter] = {
-            name: p for name, p in self._network.named_parameters() if id(p) in chosen
+            name: p for name, p in network.named_parameters() if id(p) in chosen
         }
         self._base: dict[str, Tensor] = {name: p.data for name, p in self._parameters.items()}
-        self._guard = self._pairs(load_pairs(translator.directory, "guard.tsv") if guard is None else guard)
-        self._replay = self._pairs(
-            load_pairs(translator.directory, "replay.tsv") if replay is None else replay
+        stored = guard, replay
+        guard, replay = (
+            load_pairs(translator.directory, name) if given is None else list(given)
+            for name, given in zip((GUARD, REPLAY), stored, strict=True)
         )
+        self._guard = self._batches(guard, GUARD_STEP)
+        self._replay = self._batches(replay, self.settings.replay) if self.settings.replay else []
         self._next_replay = 0
-        self._guard_base = self._loss_of(self._guard) if self._guard else 0.0
+        self._guard_base: float | None = None  # None: what the base model expects is not known yet
 
     @property
     def lessons(self) -> tuple[Lesson, ...]:
@@ -126,34 +141,37 @@ class OnlineLearner:
         """
         started = time.perf_counter()
         pair: Pair = (source_ids, target_pieces)
-        before = -self._loss_of([pair])
+        before = -self._loss_of(pair)
         yield
+        known = self._lessons[-1].guard if self._lessons else 0.0
         if not self.enabled:
-            change = yield from self._guard_steps()
-            return self._note(Lesson(False, before, before, change, 0.0, "learning is switched off"))
+            seconds = time.perf_counter() - started
+            return self._note(Lesson(False, before, before, known, seconds, "learning is switched off"))
         saved, replayed = self._state(), self._next_replay
         try:
-            yield from self._step([pair, *self._next_replays()])
-            after = -self._loss_of([pair])
+            yield from self._expect()
+            yield from self._step(pair)
+            after = -self._loss_of(pair)
             yield
-            change = yield from self._guard_steps()
+            change = yield from self._guard_change()
         except BaseException:  # also when the session is closed in the middle of a lesson
             self._put(saved)
             self._next_replay = replayed
             raise
+        margin = self.settings.margin
         accepted, reason = True, "learned"
-        if not _finite(after, change):
+        if not math.isfinite(after) or not math.isfinite(change):
             accepted, reason = False, "the step led to numbers that are not finite"
+        elif after <= before:
+            accepted, reason = False, "the step did not make the sentence more probable"
         elif self.settings.guarded and not self._guard:
             reason = "learned; this model has no guard set"
-        elif self.settings.guarded and change > self.settings.margin:
-            accepted, reason = (
-                False,
-                (f"the guard set would get worse by {change:.1%}, more than {self.settings.margin:.1%}"),
-            )
+        elif self.settings.guarded and change > margin:
+            accepted = False
+            reason = f"the guard set would get worse by {change:.1%}, more than {margin:.1%}"
         if not accepted:
             self._put(saved)
-            after, change = before, self._lessons[-1].guard if self._lessons else 0.0
+            after, change = before, known
         return self._note(Lesson(accepted, before, after, change, time.perf_counter() - started, reason))
 
     def snapshot(self) -> tuple[Learned, tuple[Lesson, ...], int]:
@@ -205,74 +223,152 @@ class OnlineLearner:
     def _put(self, weights: Learned) -> None:
         for name, p in self._parameters.items():
             p.data = weights[name]
-        self._changed()
 
-    def _changed(self) -> None:
-        """Let a network that keeps packed copies of its weights make them anew."""
-        if callable(hook := getattr(self._network, "weights_changed", None)):
-            hook()
+    def _step(self, pair: Pair) -> Generator[None, None, None]:
+        settings = self.settings
+        parameters = list(self._parameters.values())
+        total = self._gradients(lambda: self._loss(pair) / (2 * (len(pair[1]) + 1)))
+        yield
+        if self._replay:
+            batch = self._replay[self._next_replay % len(self._replay)]
+            self._next_replay += 1
+            held = self._gradients(lambda: settings.weight * self._drift(batch) / batch.places)
+            total = [a + b for a, b in zip(total, held, strict=True)]
+            yield
+        if settings.step == "sign":
+            total = [gradient.sign() for gradient in total]
+            length = 0.0
+        else:
+            length = math.sqrt(sum(float(gradient.square().sum()) for gradient in total))
+        rate = settings.rate * min(1.0, settings.clip / length) if length else settings.rate
+        for p, gradient in zip(parameters, total, strict=True):
+            p.data = p.data - rate * gradient
 
-    def _step(self, batch: Sequence[Pair]) -> Generator[None, None, None]:
-        pieces = 2 * sum(len(target) + 1 for _, target in batch)
-        for _ in range(self.settings.steps):
-            total: list[Tensor | None] = [None] * len(self._parameters)
-            for pair in batch:  # one sentence at a time: a click waits for no more than that
-                # inference_mode(False): a worker may run under it, and its tensors cannot learn.
-                with torch.inference_mode(False), torch.enable_grad():
-                    loss = self._loss([pair]) / pieces
-                    gradients: Sequence[Tensor | None] = torch.autograd.grad(
-                        loss, list(self._parameters.values()), allow_unused=True
-                    )
-                total = [
-                    new if old is None else old if new is None else old + new
-                    for old, new in zip(total, gradients, strict=True)
-                ]
-                yield
-            for p, gradient in zip(self._parameters.values(), total, strict=True):
-                if gradient is not None:
-                    p.data = p.data - self.settings.rate * gradient
-        self._changed()
+    def _gradients(self, loss: Callable[[], Tensor]) -> list[Tensor]:
+        # inference_mode(False): a worker may run under it, and its tensors cannot learn.
+        with torch.inference_mode(False), torch.enable_grad():
+            parameters = list(self._parameters.values())
+            found = torch.autograd.grad(loss(), parameters, allow_unused=True, materialize_grads=True)
+        return [gradient.detach() for gradient in found]
 
-    def _loss(self, batch: Sequence[Pair]) -> Tensor:
-        """Loss summed over the pieces of both directions."""
-        directions = self._translator.directions
-        sources = read_sources(self._network, directions, [ids for ids, _ in batch])
-        targets = [pieces for _, pieces in batch]
-        total = torch.zeros(())
-        for direction in (directions.forward, directions.backward):
-            total = total - score(direction, sources.start(direction), range(len(batch)), targets).logp.sum()
-        return total
+    def _sources(self, ids: Sequence[Sequence[int]]) -> Sources:
+        translator = self._translator
+        if not self._frozen_encoder:
+            return read_sources(translator.network, translator.directions, ids)
+        with torch.no_grad():
+            encoded = read_sources(translator.network, translator.directions, ids).encoded
+        return self._started(encoded, ids)
 
-    def _loss_of(self, pairs: Sequence[Pair]) -> float:
+    def _started(self, encoded: Encoded, ids: Sequence[Sequence[int]]) -> Sources:
+        forward, backward = (d.decoder.start(encoded) for d in self._directions)
+        return Sources(encoded, forward, backward, tuple(map(len, ids)))
+
+    @property
+    def _directions(self) -> tuple[Direction, Direction]:
+        return self._translator.directions.forward, self._translator.directions.backward
+
+    def _loss(self, pair: Pair) -> Tensor:
+        """Of a confirmed sentence, summed over the pieces of both directions."""
+        sources = self._sources([pair[0]])
+        scored = [score(d, sources.start(d), [0], [pair[1]]).logp.sum() for d in self._directions]
+        return -(scored[0] + scored[1])
+
+    def _loss_of(self, pair: Pair) -> float:
         """Mean loss per piece over both directions."""
         with torch.inference_mode():
-            return float(self._loss(pairs)) / (2 * sum(len(target) + 1 for _, target in pairs))
+            return float(self._loss(pair)) / (2 * (len(pair[1]) + 1))
 
-    def _guard_steps(self) -> Generator[None, None, float]:
-        """Relative change of the guard set's loss against the base model, a few sentences at a time."""
-        if not self._guard:
-            return 0.0
-        total = 0.0
-        for first in range(0, len(self._guard), GUARD_STEP):
-            with torch.inference_mode():
-                total += float(self._loss(self._guard[first : first + GUARD_STEP]))
-            yield
-        return total / (2 * sum(len(target) + 1 for _, target in self._guard)) / self._guard_base - 1.0
+    # Guard and replay
 
-    def _next_replays(self) -> list[Pair]:
-        """The next few of the replay set, round and round."""
-        count = min(self.settings.replay, len(self._replay))
-        chosen = [self._replay[(self._next_replay + i) % len(self._replay)] for i in range(count)]
-        self._next_replay += count
-        return chosen
-
-    def _pairs(self, texts: Sequence[tuple[str, str]]) -> list[Pair]:
+    def _batches(self, texts: Sequence[tuple[str, str]], size: int) -> list[_Batch]:
         vocabulary = self._translator.target_vocabulary
-        return [(self._translator.encode_source(s), tuple(vocabulary.encode(t))) for s, t in texts]
+        ids = [self._translator.encode_source(source) for source, _ in texts]
+        targets = [tuple(vocabulary.encode(target)) for _, target in texts]
+        return [_Batch(ids[at : at + size], targets[at : at + size]) for at in range(0, len(texts), size)]
+
+    def _expect(self) -> Generator[None, None, None]:
+        """Ask the base model, once, what it expects along the sentences of both sets."""
+        if self._guard_base is not None:
+            return
+        worn = self._state()
+        for batch in (*self._guard, *self._replay):
+            self._put(self._base)
+            with torch.inference_mode(False), torch.no_grad():  # these tensors are used in learning
+                if self._frozen_encoder:
+                    batch.encoded = self._sources(batch.ids).encoded
+                batch.expected = [expected(logp) for logp in self._places(batch)]
+            self._put(worn)
+            yield
+        self._guard_base = 0.0
+        self._guard_base = yield from self._guard_loss()
+
+    def _places(self, batch: _Batch) -> list[Tensor]:
+        """Log-probabilities [places, vocabulary] along the sentences of a batch, for each direction."""
+        sources = (
+            self._sources(batch.ids) if batch.encoded is None else self._started(batch.encoded, batch.ids)
+        )
+        return [distributions(d, sources.start(d), batch.targets) for d in self._directions]
+
+    def _drift(self, batch: _Batch) -> Tensor:
+        """Cross-entropy with what the base model expects, summed over places and directions."""
+        losses = [e.loss(logp) for e, logp in zip(batch.expected, self._places(batch), strict=True)]
+        return losses[0] + losses[1]
+
+    def _guard_loss(self) -> Generator[None, None, float]:
+        total = 0.0
+        for batch in self._guard:
+            with torch.inference_mode():
+                total += float(self._drift(batch))
+            yield
+        return total / max(1, sum(batch.places for batch in self._guard))
+
+    def _guard_change(self) -> Generator[None, None, float]:
+        """Relative change of the guard set's loss against the base model, a few sentences at a time."""
+        loss = yield from self._guard_loss()
+        return loss / self._guard_base - 1.0 if self._guard_base else 0.0
 
 
-def _finite(*values: float) -> bool:
-    return all(value - value == 0.0 for value in values)
+@dataclass(frozen=True)
+class Expected:
+    """What a model expects at some places: its likeliest pieces, and the rest together."""
+
+    pieces: Tensor  # [places, k]
+    p: Tensor  # [places, k]
+    rest: Tensor  # [places]
+
+    def loss(self, logp: Tensor) -> Tensor:
+        """Cross-entropy with log-probabilities [places, vocabulary], summed."""
+        mine = logp.gather(1, self.pieces)
+        others = torch.log((1.0 - mine.exp().sum(1)).clamp(min=1e-7))
+        return -(self.p * mine).sum() - (self.rest * others).sum()
+
+
+def expected(logp: Tensor, most: int = EXPECTED) -> Expected:
+    values, pieces = logp.topk(min(most, logp.shape[1]), dim=1)
+    p = values.exp()
+    return Expected(pieces, p, (1.0 - p.sum(1)).clamp(min=0.0))
+
+
+def distributions(direction: Direction, start: State, targets: Sequence[Phrase]) -> Tensor:
+    """Log-probabilities of all pieces at all places of known sentences, the ends too. [places, vocabulary]"""
+    features = follow(direction, start, targets)
+    lengths = torch.tensor([len(pieces) for pieces in targets], device=features.s.device)
+    real = torch.arange(features.s.shape[1], device=features.s.device) <= lengths.unsqueeze(1)
+    return torch.log_softmax(direction.decoder.logits(features.s[real]), dim=1)
+
+
+@dataclass
+class _Batch:
+    """A few sentences of the guard or the replay set."""
+
+    ids: Sequence[Sequence[int]]
+    targets: Sequence[Phrase]
+    encoded: Encoded | None = None  # kept where the encoder never learns
+    expected: Sequence[Expected] = ()  # for each direction
+
+    @property
+    def places(self) -> int:
+        return 2 * sum(len(pieces) + 1 for pieces in self.targets)
 
 
 def load_pairs(directory: Path | None, name: str) -> list[tuple[str, str]]:

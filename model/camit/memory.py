@@ -23,11 +23,11 @@ from torch import Tensor
 from camit.checkpoint import write_atomically
 from camit.errors import InputError, SessionError
 from camit.gate import Gates, Keys, Match, MemoryReader
-from camit.networks import Features, State
-from camit.search.direction import Direction
+from camit.networks import Features
 from camit.search.grid import Phrase
 from camit.search.revise import Readers
-from camit.text import PAD, SPECIALS, normalise, screen_words
+from camit.search.scoring import follow
+from camit.text import SPECIALS, normalise, screen_words
 from camit.translator import Translator
 
 Preset = Literal["default", "paper"]
@@ -317,7 +317,7 @@ class RevisionMemory:
         with torch.inference_mode():
             sources = self._translator.read([self._translator.encode_source(draft.source)])
             direction = self._translator.directions.forward
-            features = _follow(direction, sources.forward, [draft.pieces])
+            features = follow(direction, sources.forward, [draft.pieces])
             shares = reader.shares(features)[0, [word.start for word in words]]  # [words, entries read]
             theta = shares.sum(dim=1)
             r = torch.zeros(len(words), len(entries))
@@ -443,19 +443,8 @@ def _gates(translator: Translator) -> Gates:
     sources = translator.read([[SPECIALS]])
     with torch.inference_mode():
         direction = translator.directions.forward
-        features = _follow(direction, sources.forward, [(SPECIALS,)])
+        features = follow(direction, sources.forward, [(SPECIALS,)])
     return Gates.load(translator.directory, features.s.shape[2], features.c.shape[2])
-
-
-def _follow(direction: Direction, start: State, sentences: Sequence[Phrase]) -> Features:
-    """Features along known sentences, one per source; position i predicts piece i in the order of the
-    direction."""
-    longest = max(map(len, sentences))
-    first = direction.decoder.first_piece
-    ordered = [direction.feed(direction.order(pieces)) for pieces in sentences]
-    tokens = [[first, *pieces, *[PAD] * (longest - len(pieces))] for pieces in ordered]
-    device = next(direction.decoder.parameters()).device
-    return direction.decoder.advance(start, torch.tensor(tokens, device=device))[1]
 
 
 def _read(translator: Translator, sentences: Sequence[tuple[Sequence[int], Phrase]]) -> dict[bool, Features]:
@@ -463,7 +452,7 @@ def _read(translator: Translator, sentences: Sequence[tuple[Sequence[int], Phras
     with torch.inference_mode():
         sources = translator.read([ids for ids, _ in sentences])
         return {
-            direction.backward: _follow(direction, sources.start(direction), [t for _, t in sentences])
+            direction.backward: follow(direction, sources.start(direction), [t for _, t in sentences])
             for direction in (translator.directions.forward, translator.directions.backward)
         }
 

@@ -84,6 +84,11 @@ class Decoder(nn.Module, ABC):
     def output_layer(self) -> tuple[Tensor, Tensor | None]:
         """Weight [target vocabulary, d] and bias of `logits`, for losses that never hold all scores."""
 
+    @property
+    def adaptable(self) -> list[nn.Parameter]:
+        """What online learning moves: a small part near the output, so that all else stays as it was trained."""
+        return list(self.parameters())
+
     @abstractmethod
     def logits(self, s: Tensor) -> Tensor:
         """Scores over the target vocabulary for decoding states s [..., d]."""

@@ -91,6 +91,10 @@ class RNNDecoder(Decoder):
     def output_layer(self) -> tuple[Tensor, Tensor | None]:
         return self.output.weight, self.output.bias
 
+    @property
+    def adaptable(self) -> list[nn.Parameter]:
+        return list(self.readout.parameters())
+
     def logits(self, s: Tensor) -> Tensor:
         result: Tensor = self.output(s)
         return result

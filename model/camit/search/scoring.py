@@ -54,6 +54,17 @@ def read_sources(network: Network, directions: Directions, sentences: Sequence[S
     return Sources(encoded, forward, backward, tuple(map(len, sentences)))
 
 
+def follow(direction: Direction, start: State, sentences: Sequence[Phrase]) -> Features:
+    """What a decoder knows along whole sentences, one a row of `start`; position i predicts piece i."""
+    decoder = direction.decoder
+    ordered = [direction.feed(direction.order(pieces)) for pieces in sentences]
+    longest = max(map(len, ordered))
+    tokens = [[decoder.first_piece, *pieces, *[PAD] * (longest - len(pieces))] for pieces in ordered]
+    device = next(decoder.parameters()).device
+    with threads_for(sum(map(len, ordered))):
+        return decoder.advance(start, torch.tensor(tokens, device=device))[1]
+
+
 @dataclass(frozen=True)
 class Scored:
     """Log-probabilities of known sentences under one decoder, in its own order, the end last."""
