@@ -113,9 +113,8 @@ class Rules:
         screen, references, judge = played.screen, played.references, self.judge
         if played.passed or judge.accepts(words(screen), references):
             return ()
-        edits = candidates(screen, references, judge)
-        if self.protocol.leftmost:
-            edits = leftmost(edits)
+        allowed = leftmost if self.protocol.leftmost else candidates
+        edits = allowed(screen, references, judge)
         if not edits:
             return ()
         # A generator for each turn of each line, so that nothing depends on how the corpus is split.

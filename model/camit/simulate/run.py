@@ -35,6 +35,14 @@ from camit.training.corpus import Pair
 from camit.translator import Translator, check_beam, load
 
 SHARE = 16  # independent lines played together
+# The files of this package that results depend on.
+PLAYING = (
+    *(f"{name}.py" for name in ("gate", "learning", "memory", "plan", "text", "translator")),
+    "networks/*.py",
+    "search/*.py",
+    *(f"simulate/{name}.py" for name in ("corpus", "history", "metrics", "protocols", "rounds", "run")),
+    *(f"simulate/{name}.py" for name in ("screen", "users")),
+)
 Progress = Callable[[int], None]  # told how many lines were played
 
 
@@ -77,6 +85,7 @@ class Provenance(msgspec.Struct, frozen=True):
     """Where numbers come from."""
 
     commit: str
+    code: str  # digest of the code that plays
     time: str  # UTC
     seconds: float
     processes: int
@@ -161,6 +170,7 @@ def simulate(experiment: Experiment, *, processes: int = 1, progress: Progress =
         sentences,
         Provenance(
             commit=commit(),
+            code=code_digest(),
             time=time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
             seconds=round(time.time() - started, 1),
             processes=processes,
@@ -274,6 +284,17 @@ def model_digest(translator: Translator) -> str:
         return "unknown"
     # The configuration names the digest of the weights.
     return hashlib.sha256((translator.directory / "config.json").read_bytes()).hexdigest()[:12]
+
+
+@lru_cache
+def code_digest() -> str:
+    """Of all that the results of a run can depend on, so that stored runs of other code are not reused."""
+    room = Path(__file__).parent.parent
+    digest = hashlib.sha256()
+    for pattern in PLAYING:
+        for path in sorted(room.glob(pattern)):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 @lru_cache

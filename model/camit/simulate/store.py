@@ -14,7 +14,7 @@ import msgspec
 
 from camit.checkpoint import write_atomically
 from camit.errors import InputError
-from camit.simulate.run import Experiment, Run, commit, corpus_digest, model_digest, prepare, simulate
+from camit.simulate.run import Experiment, Run, code_digest, corpus_digest, model_digest, prepare, simulate
 from camit.translator import load
 
 Announce = Callable[[Experiment, int], Callable[[int], None]]  # experiment, lines -> progress
@@ -71,7 +71,7 @@ class Store:
             if (
                 _answers(run.settings, experiment)
                 and found.corpus == corpus
-                and found.commit == commit()
+                and found.code == code_digest()
                 and found.model == self._model(experiment.model)
             ):
                 return run

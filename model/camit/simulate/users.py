@@ -130,45 +130,49 @@ def _steps(
 
 
 def candidates(screen: Version, references: Sequence[Reference], judge: Judge) -> list[Edit]:
-    """Every single edit that tells the system a reference word, from left to right, reference by reference.
+    """Every single edit that tells the system a reference word, reference by reference, from left to right.
 
     In a block with words on both sides each reference word may take the place of the screen word that faces
-    it; where words are missing each of them may be inserted; words too many are deleted together. What the
-    user fixed earlier stays.
+    it. Where words are missing each of them may be inserted; where several are, one may also take the place
+    of the word behind the gap, as the paper has it, and the system writes the rest. Words too many are
+    deleted together. What the user fixed earlier stays.
     """
     found: dict[Edit, None] = {}
     mine = judge.keys(words(screen))
     for reference in references:
         for block in blocks(mine, judge.keys(reference.words)):
-            for edit in _in_block(reference, block):
+            for edit in _in_block(reference, block, len(mine)):
                 if not any(token.locked for token in screen.tokens[edit.start : edit.stop]):
                     found.setdefault(edit)
     return list(found)
 
 
-def _in_block(reference: Reference, block: Block) -> list[Edit]:
+def _in_block(reference: Reference, block: Block, count: int) -> list[Edit]:
     width, missing = block.stop - block.start, block.last - block.first
+    told = reference.words[block.first : block.last]
     if not missing:
         return [Edit(block.start, block.stop)]
-    edits = []
-    for n, word in enumerate(reference.words[block.first : block.last]):
-        start = block.start + n * width // missing
-        edits.append(Edit(start, start + 1 if width else start, word))
+    if width:
+        starts = [block.start + n * width // missing for n in range(missing)]
+        return [Edit(start, start + 1, word) for start, word in zip(starts, told, strict=True)]
+    edits = [Edit(block.start, block.start, word) for word in told]
+    if missing > 1 and block.start < count:
+        edits += [Edit(block.start, block.start + 1, word) for word in told]
     return edits
 
 
-def leftmost(edits: Sequence[Edit]) -> list[Edit]:
-    """Only what fixes the first mistake, and with its first word: all a user may do where the left never
-    changes.
+def leftmost(screen: Version, references: Sequence[Reference], judge: Judge) -> list[Edit]:
+    """Only what tells the first word of the first mistake: all a user may do where the left never changes.
 
-    Several references may each have a first word for the place.
+    Each reference has its own first mistake.
     """
-    at = min((edit.start for edit in edits), default=0)
-    firsts: dict[Edit, None] = {}
-    for edit in edits:
-        if edit.start == at:
-            firsts.setdefault(edit)
-    return list(firsts)
+    found: dict[Edit, None] = {}
+    for reference in references:
+        edits = candidates(screen, [reference], judge)
+        found.update(
+            {edit: None for edit in edits if (edit.start, edit.text) == (edits[0].start, edits[0].text)}
+        )
+    return list(found)
 
 
 @dataclass(frozen=True)
@@ -201,8 +205,7 @@ def _ideal_fast(now: Situation) -> Sequence[Edit]:
 def _left_to_right(now: Situation) -> Sequence[Edit]:
     """The first wrong word, by the reference that is nearest."""
     nearest = now.judge.nearest(words(now.screen), now.references)
-    allowed = candidates(now.screen, [nearest], now.judge) or now.edits
-    return [min(allowed, key=lambda edit: edit.start)]
+    return (leftmost(now.screen, [nearest], now.judge) or now.edits)[:1]
 
 
 def _random(now: Situation) -> Sequence[Edit]:
