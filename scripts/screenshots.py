@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 IMAGES = pathlib.Path(__file__).parents[1] / "docs" / "images"
 DOCUMENT = [
     "雷福昨天来了。",
-    "警察认为这个人在离开之前杀了他的妻子。",
+    "她把钥匙忘在了桌子上。",
     "雷福说他不会来参加会议，因为他病了。",
     "你为什么不告诉我真相？",
     "我们需要更多的时间来完成这个项目。",
@@ -31,7 +31,7 @@ DOCUMENT = [
 _ALONE = """
 .jp-Notebook { padding: 12px !important; }
 .jp-Cell-inputWrapper, .jp-OutputPrompt, .jp-OutputArea-promptOverlay { display: none !important; }
-.jp-Notebook-footer { display: none !important; }
+.jp-Notebook-footer, .jp-Collapser { display: none !important; }
 .jp-OutputArea-output { overflow: visible !important; }
 """
 
@@ -72,7 +72,7 @@ def _picture(browser: Browser, lab: Lab, theme: str, width: int, path: pathlib.P
 
 
 def _play(page: Page, widget: Locator) -> None:
-    """A name is corrected and confirmed; two sentences on it comes back, where another word is being changed."""
+    """A name is corrected and confirmed; two sentences on it comes back; a word there is changed."""
     _fix(page, widget, 0, "Redford")
     page.keyboard.press("Control+Enter")
     widget.locator(".camit-place", has_text="Sentence 2").wait_for()
