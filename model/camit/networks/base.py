@@ -86,7 +86,7 @@ class Decoder(nn.Module, ABC):
 
     @property
     def adaptable(self) -> list[nn.Parameter]:
-        """What online learning moves: a small part near the output, so that all else stays as it was trained."""
+        """What online learning moves: a small part near the output, so that all else stays as it was."""
         return list(self.parameters())
 
     @abstractmethod
