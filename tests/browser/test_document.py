@@ -218,7 +218,7 @@ def test_the_offline_page_shows_the_same_view_read_only(
     expect(still.locator(".camit-heat-row")).to_have_count(2)
     still.locator(".camit-word").nth(1).click()
     expect(still.locator(".camit-editor")).to_have_count(0)
-    expect(still.get_by_role("button", name="Confirm")).to_have_count(0)
+    expect(still.get_by_role("button", name="Confirm", exact=True)).to_have_count(0)
     assert all(url.startswith(("file:", "blob:", "data:")) for url in asked), asked
     other.close()
 
