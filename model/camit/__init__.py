@@ -7,6 +7,7 @@
 'We met him in the park yesterday.'
 """
 
+from camit import interchange
 from camit.draft import Alternative, Draft
 from camit.errors import CamitError
 from camit.events import Event, Statistics
@@ -32,5 +33,6 @@ __all__ = [
     "Token",
     "Translation",
     "Translator",
+    "interchange",
     "load",
 ]
