@@ -1,0 +1,439 @@
+"""The revision memory: what it keeps, when it speaks, that a word comes out whole, and that it does no harm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import tiny_translator
+
+import camit
+from camit.errors import CheckpointError, InputError, SessionError
+from camit.gate import FILE, Gates, Keys, Match, MemoryReader, evidence
+from camit.memory import MemorySnapshot, RevisionMemory
+from camit.networks import Features
+from camit.search.grid import Phrase
+from camit.search.revise import Readers
+from camit.search.scoring import follow, score
+from camit.translator import Translator
+
+
+@cache
+def chinese() -> Translator:
+    return camit.load("zh-en")
+
+
+class Sentence:
+    """A source and its translation, as a draft has them."""
+
+    def __init__(self, translator: Translator, source: str, target: str) -> None:
+        self.source = source
+        self.ids = translator.encode_source(source)
+        self.pieces: Phrase = tuple(translator.target_vocabulary.encode(target))
+        self._vocabulary = translator.target_vocabulary
+
+    def spans(self, *words: str) -> list[tuple[int, int]]:
+        return [(w.start, w.stop) for w in self._vocabulary.words(self.pieces) if w.text in words]
+
+
+def remember(memory: RevisionMemory, source: str, target: str, *words: str, draft: int = 0) -> None:
+    sentence = Sentence(memory._translator, source, target)
+    assert sentence.spans(*words), "the test asks for words that are not there"
+    memory.write(source, sentence.ids, sentence.pieces, sentence.spans(*words), draft)
+
+
+def translate(translator: Translator, source: str, memory: RevisionMemory | None) -> str:
+    readers = memory.readers(source) if memory is not None else None
+    sources = translator.read([translator.encode_source(source)])
+    pieces, _ = translator.best(sources, 4, readers.forward if readers else None)[0]
+    return translator.target_vocabulary.decode(pieces)
+
+
+def eager(memory: RevisionMemory) -> RevisionMemory:
+    """A memory whose gates stand wide open: it copies wherever a copy is allowed."""
+    for gate in (memory._gates.forward_gate, memory._gates.backward_gate):
+        gate.bias.fill_(20.0)
+    return memory
+
+
+# Writing, forgetting
+
+
+def test_an_entry_says_what_it_is_and_where_it_comes_from() -> None:
+    memory = RevisionMemory(chinese())
+    remember(memory, "我记得那座教堂。", "I remember the chapel.", "chapel", draft=7)
+    (entry,) = memory.entries
+    assert (entry.text, entry.source, entry.target) == (
+        "chapel",
+        "我记得那座教堂。",
+        "I remember the chapel.",
+    )
+    assert (entry.sentence, entry.pinned, entry.copies) == (7, False, 0)
+    assert entry.target_pieces[entry.start : entry.stop] == entry.pieces
+    assert entry.anchor[0][0] == "教堂"
+
+
+def test_punctuation_is_not_worth_remembering_and_a_span_is_written_once() -> None:
+    memory = RevisionMemory(tiny_translator())
+    sentence = Sentence(memory._translator, "猫", "the cat sat.")
+    spans = sentence.spans(".", "cat")
+    written = memory.write("猫", sentence.ids, sentence.pieces, [*spans, *spans], 0)
+    assert [entry.text for entry in written] == ["cat"]
+
+
+def test_the_oldest_go_first_but_neither_pinned_ones_nor_rare_words_before_common_ones() -> None:
+    memory = RevisionMemory(chinese(), size=3)
+    for number, word in enumerate(["chapel", "the", "whale"]):
+        remember(memory, "我记得那座教堂。", f"I remember {word}.", word, draft=number)
+    memory.pin(memory.entries[0].id)
+    remember(memory, "我记得那座教堂。", "I remember Vegas.", "Vegas")
+    assert [entry.text for entry in memory.entries] == ["chapel", "whale", "Vegas"]
+    remember(memory, "我记得那座教堂。", "I remember Ross.", "Ross")
+    assert [entry.text for entry in memory.entries] == ["chapel", "Vegas", "Ross"]
+    memory.unpin(memory.entries[0].id)
+    remember(memory, "我记得那座教堂。", "I remember dinner.", "dinner")
+    assert [entry.text for entry in memory.entries] == ["Vegas", "Ross", "dinner"]
+
+
+def test_entries_are_removed_by_id_and_an_unknown_id_is_an_error_that_helps() -> None:
+    memory = RevisionMemory(tiny_translator())
+    first, second = memory.add("猫", "cat"), memory.add("狗", "dog")
+    memory.remove(first.id)
+    assert memory.entries == (second,)
+    with pytest.raises(InputError, match="no entry 1"):
+        memory.remove(first.id)
+    memory.count_copy(first.id)  # gone meanwhile: nothing to count
+    memory.count_copy(second.id)
+    assert memory[second.id].copies == 1
+
+
+@pytest.mark.parametrize("options", [{"preset": "bold"}, {"size": 0}])
+def test_settings_that_cannot_be_are_named(options: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        RevisionMemory(tiny_translator(), **options)  # type: ignore[arg-type]
+
+
+# Speaking, and keeping silent
+
+
+def test_it_is_silent_when_empty_switched_off_or_with_nothing_to_say() -> None:
+    memory = RevisionMemory(tiny_translator())
+    assert memory.readers("猫") is None
+    memory.add("猫", "cat")
+    assert memory.readers("大猫") is not None
+    assert memory.readers("狗") is None
+    memory.enabled = False
+    assert memory.readers("大猫") is None
+
+
+def test_the_papers_memory_waits_for_twenty_revisions_and_reads_every_entry() -> None:
+    memory = RevisionMemory(tiny_translator(), preset="paper")
+    for _ in range(19):
+        memory.add("猫", "cat")
+    assert memory.readers("狗") is None
+    memory.add("猫", "dog")
+    readers = memory.readers("狗")
+    assert readers is not None
+    assert len(_reader(readers).ids) == 20
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "word", "again"),
+    [
+        ("我记得那座教堂。", "I remember the chapel.", "chapel", "他们在教堂里结婚。"),
+        ("维尔丹是一座小城。", "Vildanskoje is a small town.", "Vildanskoje", "我住在维尔丹。"),
+        ("这是我的正字标记。", "This is my trademark.", "trademark", "这不是你的正字标记。"),
+    ],
+)
+def test_a_corrected_word_comes_back_whole_in_the_next_sentence(
+    source: str, target: str, word: str, again: str
+) -> None:
+    memory = RevisionMemory(chinese())
+    assert word not in translate(chinese(), again, memory)
+    remember(memory, source, target, word)
+    text = translate(chinese(), again, memory)
+    assert text.count(word) == 1, text
+
+
+def test_a_glossary_term_is_used_where_the_source_has_it() -> None:
+    memory = RevisionMemory(chinese())
+    memory.add("维尔丹", "Vildanskoje")
+    assert "Vildanskoje" in translate(chinese(), "我住在维尔丹。", memory)
+    assert "Vildanskoje" not in translate(chinese(), "我住在北京。", memory)
+
+
+def test_a_word_of_many_pieces_is_copied_whole_or_not_at_all() -> None:
+    translator = tiny_translator(seed=3)
+    memory = eager(RevisionMemory(translator))
+    entry = memory.add("猫", "zyxwv")
+    assert len(entry.pieces) >= 5
+    assert entry.text in translate(translator, "大猫", memory).split()
+    for backward in (False, True):
+        for pieces in _searched(translator, memory, "大猫", backward):
+            words = [word.text for word in translator.target_vocabulary.words(pieces)]
+            assert not set(entry.pieces) & set(pieces) or entry.text in words
+
+
+@pytest.mark.parametrize("arch", ["transformer", "rnnsearch"])
+def test_a_word_outside_a_word_list_is_copied_and_written_out(arch: str) -> None:
+    translator = tiny_translator(arch, words=True)
+    memory = eager(RevisionMemory(translator))
+    memory.add("cat", "Redford")
+    assert "Redford" in translate(translator, "the cat ran", memory).split()
+
+
+def test_a_word_is_not_copied_more_often_than_the_source_says_it() -> None:
+    translator = tiny_translator(seed=1)
+    memory = eager(RevisionMemory(translator))
+    memory.add("猫", "catalogue")
+    for times in (1, 2):
+        for backward in (False, True):
+            for pieces in _searched(translator, memory, "猫" * times, backward):
+                text = translator.target_vocabulary.decode(pieces)
+                assert text.split().count("catalogue") <= times
+
+
+UNRELATED = [
+    "医生说她需要多休息几天。",
+    "我把钥匙忘在办公室了。",
+    "孩子们在院子里跑来跑去。",
+    "今天的会议推迟了。",
+]
+
+
+def test_a_hundred_unrelated_entries_change_nothing() -> None:
+    memory = RevisionMemory(chinese())
+    for number in range(100):
+        memory.add(f"维尔{chr(0x4E00 + 7 * number)}", f"Vild{number}")
+    assert len(memory.entries) == 100
+    for source in UNRELATED:
+        assert translate(chinese(), source, memory) == translate(chinese(), source, None)
+
+
+# theta and r
+
+
+def _reader(readers: Readers, backward: bool = False) -> MemoryReader:
+    reader = readers.backward if backward else readers.forward
+    assert isinstance(reader, MemoryReader)
+    return reader
+
+
+def _searched(translator: Translator, memory: RevisionMemory, source: str, backward: bool) -> list[Phrase]:
+    from camit.search.grid import Problem, search
+
+    readers = memory.readers(source)
+    assert readers is not None
+    direction = translator.directions.backward if backward else translator.directions.forward
+    sources = translator.read([translator.encode_source(source)])
+    with torch.inference_mode():
+        found = search(
+            direction,
+            sources.start(direction),
+            [Problem(0, 20)],
+            beam=3,
+            best=3,
+            reader=_reader(readers, backward),
+        )
+    return [direction.order(written.pieces) for written in found[0]]
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_shares_are_theta_times_r_of_the_equations(backward: bool) -> None:
+    translator = tiny_translator(seed=2)
+    direction = translator.directions.backward if backward else translator.directions.forward
+    gates = Gates(16, 16)
+    gate = gates.of(direction)
+    with torch.no_grad():
+        gate.bias.fill_(-3.0)
+        gate.state.normal_()
+        gate.context.normal_()
+        features = Features(torch.randn(2, 3, 16), torch.randn(2, 3, 16), torch.rand(2, 3, 4))
+        keys = Keys(torch.randn(5, 16), torch.randn(5, 16))
+        match = Match(torch.rand(4, 5), torch.rand(5), torch.rand(5), (1,) * 5)
+        reader = MemoryReader(direction, gate, keys, [(9,)] * 5, range(5), match=match, cut=0.0)
+        e = evidence(features, keys, match) @ gate.evidence
+        unit = torch.nn.functional.normalize
+        opened = unit(features.s, dim=2) @ gate.state + unit(features.c, dim=2) @ gate.context + gate.bias
+        theta = torch.sigmoid(opened + torch.logsumexp(e, dim=2))
+        assert torch.allclose(
+            reader.shares(features), theta.unsqueeze(2) * torch.softmax(e, dim=2), atol=1e-5
+        )
+        paper = MemoryReader(
+            direction, gates.paper(direction), keys, [(9,)] * 5, range(5), match=None, cut=0.0
+        )
+        theta = torch.sigmoid(gates.paper(direction).bias).expand(2, 3)
+        assert torch.allclose(paper.shares(features).sum(2), theta, atol=1e-5)
+
+
+def test_the_probability_of_a_word_held_by_several_entries_is_summed() -> None:
+    translator = tiny_translator()
+    memory = eager(RevisionMemory(translator))
+    first, second, other = memory.add("猫", "cat"), memory.add("猫", "cat"), memory.add("猫", "dog")
+    readers = memory.readers("猫")
+    assert readers is not None
+    reader = _reader(readers)
+    sources = translator.read([translator.encode_source("猫")])
+    with torch.inference_mode():
+        features = follow(translator.directions.forward, sources.forward, [first.pieces])
+        first_step = Features(*(x[:, :1] for x in features))
+        shares = reader.shares(first_step)[0, 0]
+        theta, (offered,) = reader.read(first_step)
+    by_word = {copy.pieces: copy for copy in offered}
+    assert by_word[first.pieces].probability == pytest.approx(float(shares[0] + shares[1]), rel=1e-4)
+    assert by_word[first.pieces].entry in (first.id, second.id)
+    assert by_word[other.pieces].entry == other.id
+    assert float(theta[0]) == pytest.approx(float(shares.sum()), rel=1e-4)
+
+
+def test_along_a_known_sentence_a_copied_word_has_the_mixed_probability() -> None:
+    translator = tiny_translator(seed=4)
+    memory = eager(RevisionMemory(translator))
+    entry = memory.add("猫", "zyxwv")
+    readers = memory.readers("猫")
+    assert readers is not None
+    pieces = (*translator.target_vocabulary.encode("the"), *entry.pieces)
+    sources = translator.read([translator.encode_source("猫")])
+    with torch.inference_mode():
+        scored = score(translator.directions.forward, sources.forward, [0], [pieces])
+        mixed = _reader(readers).mix(scored.features, scored.logp, [pieces])
+    assert mixed.copied == [[(1, len(pieces), entry.id)]]
+    theta = float(mixed.theta[0, 1])
+    alone = float(scored.logp[0, 1 : len(pieces)].sum().exp())
+    assert float(mixed.logp[0, 1].exp()) == pytest.approx((1 - theta) * alone + theta, rel=1e-3)
+    assert mixed.logp[0, 2 : len(pieces)].tolist() == [0.0] * (len(pieces) - 2)
+
+
+def test_weights_tell_for_each_word_how_much_is_copied_and_from_where() -> None:
+    memory = RevisionMemory(chinese())
+    memory.add("北京", "Beijing")
+    remember(memory, "我记得那座教堂。", "I remember the chapel.", "chapel")
+    draft = Sentence(chinese(), "他们在教堂里结婚。", "They got married in the chapel.")
+    weights = memory.weights(draft)
+    words = [word.text for word in chinese().target_vocabulary.words(draft.pieces)]
+    assert len(weights.theta) == len(weights.r) == len(words)
+    at = max(range(len(words)), key=lambda i: weights.theta[i])
+    assert words[at] == "chapel"
+    assert weights.theta[at] > 0.5
+    assert weights.r[at] == pytest.approx((0.0, 1.0))
+    assert weights.entries == tuple(entry.id for entry in memory.entries)
+    silent = memory.weights(Sentence(chinese(), "今天的会议推迟了。", "No."))
+    assert set(silent.theta) == {0.0}
+
+
+# After learning
+
+
+@pytest.mark.parametrize("arch", ["transformer", "rnnsearch"])
+def test_new_keys_are_those_of_a_memory_written_with_the_new_weights(arch: str) -> None:
+    translator = tiny_translator(arch)
+    old = RevisionMemory(translator)
+    for target in ("the cat sat.", "a dog ran, the cat sat!", "the cat sat."):
+        remember(old, "猫 大", target, "cat")
+    stale = old.snapshot().keys
+    with torch.no_grad():
+        for p in translator.network.parameters():
+            p.mul_(1.1)
+    old.rekey()
+    new = RevisionMemory(translator)
+    for target in ("the cat sat.", "a dog ran, the cat sat!", "the cat sat."):
+        remember(new, "猫 大", target, "cat")
+    for name, keys in new.snapshot().keys.items():
+        assert torch.allclose(old.snapshot().keys[name], keys, atol=1e-5)
+        assert not torch.allclose(stale[name], keys, atol=1e-3)
+
+
+# Exact state, glossaries, files
+
+
+def test_a_snapshot_is_data_and_brings_everything_back() -> None:
+    memory = RevisionMemory(chinese())
+    remember(memory, "我记得那座教堂。", "I remember the chapel.", "chapel", "remember")
+    memory.add("维尔丹", "Vildanskoje")
+    memory.pin(memory.entries[0].id)
+    before = memory.snapshot()
+    other = RevisionMemory(chinese())
+    other.restore(MemorySnapshot.from_bytes(before.to_bytes()))
+    assert other.entries == memory.entries
+    draft = Sentence(chinese(), "他们在教堂里结婚。", "They got married in the chapel.")
+    assert other.weights(draft) == memory.weights(draft)
+    memory.remove(memory.entries[1].id)
+    memory.restore(before)
+    assert memory.snapshot() is not before
+    assert memory.entries == before.entries
+    assert other.add("猫", "cat").id == memory.add("猫", "cat").id
+
+
+def test_words_outside_the_vocabulary_survive_in_a_snapshot() -> None:
+    memory = RevisionMemory(tiny_translator("rnnsearch", words=True))
+    memory.add("cat", "Redford")
+    elsewhere = RevisionMemory(tiny_translator("rnnsearch", words=True))
+    elsewhere.add("dog", "Newman")  # takes the id that Redford has in the first
+    elsewhere.restore(MemorySnapshot.from_bytes(memory.snapshot().to_bytes()))
+    (entry,) = elsewhere.entries
+    assert elsewhere._translator.target_vocabulary.decode(entry.pieces) == "Redford"
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:40], lambda data: b"", lambda data: b"x" * len(data)])
+def test_a_damaged_snapshot_is_an_error_that_says_so(damage) -> None:  # type: ignore[no-untyped-def]
+    memory = RevisionMemory(tiny_translator())
+    memory.add("猫", "cat")
+    with pytest.raises(SessionError, match="revision memory"):
+        MemorySnapshot.from_bytes(damage(memory.snapshot().to_bytes()))
+
+
+def test_a_glossary_goes_out_and_in(tmp_path: Path) -> None:
+    memory = RevisionMemory(tiny_translator())
+    memory.add("猫", "cat")
+    memory.add("红狗", "red dog")
+    memory.export_tsv(tmp_path / "terms.tsv")
+    other = RevisionMemory(tiny_translator())
+    assert [(e.source, e.text) for e in other.import_tsv(tmp_path / "terms.tsv")] == [
+        ("猫", "cat"),
+        ("红狗", "red dog"),
+    ]
+    assert other.import_tsv(tmp_path / "terms.tsv") == ()  # nothing new in it
+    assert len(other.entries) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("猫\tcat\n狗\n", "line 2"),
+        ("猫\t \n", "line 1"),
+        ("\n\n", "no rows"),
+        ("".join(f"猫{i}\tcat{i}\n" for i in range(101)), "101 rows"),
+    ],
+)
+def test_a_bad_glossary_is_refused_whole(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_text(text, "utf-8")
+    memory = RevisionMemory(tiny_translator())
+    memory.add("猫", "cat")
+    with pytest.raises(InputError, match=message):
+        memory.import_tsv(path)
+    assert [entry.text for entry in memory.entries] == ["cat"]
+
+
+def test_duplicate_rows_of_a_glossary_count_once(tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("猫\tcat\n# a remark\n\n猫\tcat\n", "utf-8")
+    assert len(RevisionMemory(tiny_translator()).import_tsv(tmp_path / "terms.tsv")) == 1
+
+
+@pytest.mark.parametrize("row", [("", "cat"), ("猫", "  ")])
+def test_an_entry_needs_both_sides(row: Sequence[str]) -> None:
+    with pytest.raises(InputError):
+        RevisionMemory(tiny_translator()).add(*row)
+
+
+def test_gates_are_stored_with_the_checkpoint_and_bad_ones_are_refused(tmp_path: Path) -> None:
+    gates = Gates(8, 4)
+    with torch.no_grad():
+        gates.forward_gate.bias.fill_(-1.5)
+    gates.save(tmp_path)
+    assert float(Gates.load(tmp_path, 8, 4).forward_gate.bias) == -1.5
+    with pytest.raises(CheckpointError, match=FILE):
+        Gates.load(tmp_path, 9, 4)
