@@ -19,7 +19,7 @@ from camit.learning import Lesson
 from camit.plan import Fixed, Stage, Version
 from camit.search.grid import Phrase
 from camit.search.revise import Settings
-from camit.text import SPECIALS, Vocabulary
+from camit.text import SPECIALS, UNK, Vocabulary
 from camit.tokens import Token
 
 UNDO = 200  # operations of one draft that can be undone
@@ -69,7 +69,8 @@ class StoredVersion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         known = {i: vocabulary.extra(piece) for i, piece in self.extra.items()}
         pieces = tuple(known.get(i, i) for i in self.pieces)
         size = len(vocabulary)
-        if any(not SPECIALS <= i < size and i not in known.values() for i in pieces):
+        # A word list writes UNK where it has no word; a sentence with it is stored like any other.
+        if any(i != UNK and not SPECIALS <= i < size and i not in known.values() for i in pieces):
             raise SessionError("it has pieces this model does not know")
         if [word.text for word in vocabulary.words(pieces)] != [token.text for token in self.tokens]:
             raise SessionError("its pieces and its words do not say the same")
