@@ -1,4 +1,4 @@
-"""The revision memory: what it keeps, when it speaks, that a word comes out whole, and that it does no harm."""
+"""The revision memory: what it keeps, when it speaks, that words come out whole, and that it does no harm."""
 
 from __future__ import annotations
 
