@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import tiny_translator
+from tests.helpers import tiny_translator
 
 import camit
 from camit.errors import CheckpointError, InputError, SessionError
