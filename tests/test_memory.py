@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.helpers import tiny_translator
 
 import camit
 from camit.errors import CheckpointError, InputError, SessionError
@@ -19,6 +18,7 @@ from camit.search.grid import Phrase
 from camit.search.revise import Readers
 from camit.search.scoring import follow, score
 from camit.translator import Translator
+from tests.helpers import tiny_translator
 
 
 @cache
