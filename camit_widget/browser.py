@@ -164,6 +164,8 @@ class Lab:
 
 _RUN_CELLS = """async (sources) => {
   const panel = window.jupyterapp.shell.currentWidget;
+  await panel.sessionContext.ready;
+  await panel.sessionContext.session.kernel.info;
   const cells = panel.content.model.sharedModel;
   cells.transact(() => {
     cells.deleteCellRange(0, cells.cells.length);

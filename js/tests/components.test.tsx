@@ -186,6 +186,21 @@ describe("keys", () => {
     expect(reached).toEqual(["s"]);
   });
 
+  it("are marked as ours before a notebook that listens early looks", async () => {
+    const seen: Record<string, boolean> = {};
+    const early = (event: KeyboardEvent) => {
+      seen[event.key] = (event.target as Element).closest("[data-lm-suppress-shortcuts]") !== null;
+    };
+    document.addEventListener("keydown", early, true);
+    one(".camit-word")?.focus();
+    await press("s", { ctrlKey: true });
+    await press("z", { ctrlKey: true });
+    one(".camit-row")?.focus();
+    await press("d");
+    document.removeEventListener("keydown", early, true);
+    expect(seen).toEqual({ s: false, z: true, d: true });
+  });
+
   it("open and close the help", async () => {
     one(".camit-word")?.focus();
     await press("?");

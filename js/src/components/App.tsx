@@ -22,9 +22,14 @@ export function App({ store }: { store: Store }) {
   useEffect(() => {
     const element = root.current;
     if (!element) return;
-    return watchTheme(element, (theme) => {
-      element.dataset.camitTheme = theme;
+    const theme = watchTheme(element, (found) => {
+      element.dataset.camitTheme = found;
     });
+    const keys = keepKeys(element);
+    return () => {
+      theme();
+      keys();
+    };
   }, []);
   return (
     <StoreContext.Provider value={store}>
@@ -64,13 +69,32 @@ function Desk({ store }: { store: Store }) {
   );
 }
 
-/** Keys we understand are ours; plain keys never reach the notebook, whose shortcuts they are; Ctrl+S and its like pass. */
+/** Keys we understand are ours, and so is every plain key; Ctrl+S and its like belong to the notebook. */
+function isOurs(event: KeyboardEvent): boolean {
+  const plain = !(event.ctrlKey || event.metaKey || event.altKey);
+  return plain || command(event, placeOf(event.target as HTMLElement)) !== null;
+}
+
+/**
+ * Notebooks listen for their shortcuts on the document, some before the widget sees a key (Notebook 7), some after
+ * (JupyterLab). Both leave alone what happens inside an element with this attribute, so it says, key by key and before
+ * anybody else looks, whether the key is ours.
+ */
+function keepKeys(root: HTMLElement): () => void {
+  const claim = (event: KeyboardEvent) => {
+    if (event.target instanceof HTMLElement && root.contains(event.target))
+      root.toggleAttribute("data-lm-suppress-shortcuts", isOurs(event));
+  };
+  window.addEventListener("keydown", claim, true);
+  return () => window.removeEventListener("keydown", claim, true);
+}
+
 function onKey(event: KeyboardEvent, store: Store): void {
   store.effort.key(event);
   const target = event.target as HTMLElement;
   const wanted = command(event, placeOf(target));
   if (wanted && perform(wanted, store, target)) event.preventDefault();
-  if (wanted || !(event.ctrlKey || event.metaKey || event.altKey)) event.stopPropagation();
+  if (isOurs(event)) event.stopPropagation();
 }
 
 function placeOf(target: HTMLElement): Place {

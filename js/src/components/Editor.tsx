@@ -33,7 +33,6 @@ function Editor({ editor }: { editor: Edit }) {
       role="dialog"
       aria-label={name}
       class="camit-editor"
-      data-lm-suppress-shortcuts="true"
       onFocusOut={(event) => {
         if (!box.current?.contains(event.relatedTarget as Node | null) && event.relatedTarget)
           store.editing.close();
