@@ -194,7 +194,7 @@ class OnlineLearner:
             for name, p in self._parameters.items()
             if p.data_ptr() != self._base[name].data_ptr()
         }
-        return safetensors.torch.save(changed, metadata={"next_replay": str(self._next_replay)})
+        return safetensors.torch.save(changed)
 
     def load_offset(self, data: bytes) -> None:
         """Take up what `offset` wrote, on the same model."""
@@ -232,7 +232,9 @@ class OnlineLearner:
         if self._replay:
             batch = self._replay[self._next_replay % len(self._replay)]
             self._next_replay += 1
-            held = self._gradients(lambda: settings.weight * self._drift(batch) / batch.places)
+            held = self._gradients(
+                lambda: settings.weight * self._drift(batch, self._places(batch)) / batch.places
+            )
             total = [a + b for a, b in zip(total, held, strict=True)]
             yield
         if settings.step == "sign":
@@ -290,17 +292,18 @@ class OnlineLearner:
         """Ask the base model, once, what it expects along the sentences of both sets."""
         if self._guard_base is not None:
             return
-        worn = self._state()
+        worn, total = self._state(), 0.0
         for batch in (*self._guard, *self._replay):
             self._put(self._base)
             with torch.inference_mode(False), torch.no_grad():  # these tensors are used in learning
                 if self._frozen_encoder:
                     batch.encoded = self._sources(batch.ids).encoded
-                batch.expected = [expected(logp) for logp in self._places(batch)]
+                places = self._places(batch)
+                batch.expected = [expected(logp) for logp in places]
+                total += float(self._drift(batch, places)) if batch in self._guard else 0.0
             self._put(worn)
             yield
-        self._guard_base = 0.0
-        self._guard_base = yield from self._guard_loss()
+        self._guard_base = total / max(1, sum(batch.places for batch in self._guard))
 
     def _places(self, batch: _Batch) -> list[Tensor]:
         """Log-probabilities [places, vocabulary] along the sentences of a batch, for each direction."""
@@ -309,16 +312,16 @@ class OnlineLearner:
         )
         return [distributions(d, sources.start(d), batch.targets) for d in self._directions]
 
-    def _drift(self, batch: _Batch) -> Tensor:
+    def _drift(self, batch: _Batch, places: Sequence[Tensor]) -> Tensor:
         """Cross-entropy with what the base model expects, summed over places and directions."""
-        losses = [e.loss(logp) for e, logp in zip(batch.expected, self._places(batch), strict=True)]
+        losses = [e.loss(logp) for e, logp in zip(batch.expected, places, strict=True)]
         return losses[0] + losses[1]
 
     def _guard_loss(self) -> Generator[None, None, float]:
         total = 0.0
         for batch in self._guard:
             with torch.inference_mode():
-                total += float(self._drift(batch))
+                total += float(self._drift(batch, self._places(batch)))
             yield
         return total / max(1, sum(batch.places for batch in self._guard))
 
@@ -357,7 +360,7 @@ def distributions(direction: Direction, start: State, targets: Sequence[Phrase])
     return torch.log_softmax(direction.decoder.logits(features.s[real]), dim=1)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Batch:
     """A few sentences of the guard or the replay set."""
 

@@ -1,0 +1,257 @@
+"""Online learning: a lesson teaches, the guard holds, everything can be taken back exactly."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+import camit
+from camit.anchors import write_anchors
+from camit.checkpoint import EMBEDDED
+from camit.errors import CheckpointError, InputError, SessionError
+from camit.learning import GUARD, REPLAY, LearningSettings, OnlineLearner, expected, load_pairs
+from camit.search.grid import Phrase
+from camit.translator import Translator
+from tests.helpers import tiny_translator
+
+SETS = [("猫", "the cat sat."), ("狗", "a dog ran."), ("大", "the big red dog."), ("红", "not now.")]
+
+
+@cache
+def chinese() -> Translator:
+    return camit.load("zh-en")
+
+
+def learner(translator: Translator, **settings: object) -> OnlineLearner:
+    chosen = replace(LearningSettings(), **settings)  # type: ignore[arg-type]
+    return OnlineLearner(translator, settings=chosen, guard=SETS[:2], replay=SETS[2:])
+
+
+def lesson_of(translator: Translator, source: str, target: str) -> tuple[list[int], Phrase]:
+    return translator.encode_source(source), tuple(translator.target_vocabulary.encode(target))
+
+
+def weights(translator: Translator) -> dict[str, Tensor]:
+    return {name: p.detach().clone() for name, p in translator.network.named_parameters()}
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("arch", ["transformer", "rnnsearch"])
+def test_a_lesson_makes_the_confirmed_sentence_more_probable_in_both_directions(arch: str) -> None:
+    translator = tiny_translator(arch)
+    pair = lesson_of(translator, "猫 红", "the red cat ran.")
+    teacher = learner(translator, margin=1.0)
+    lesson = teacher.learn(*pair)
+    assert lesson.accepted
+    assert lesson.reason == "learned"
+    assert lesson.after > lesson.before
+    assert lesson.seconds > 0.0
+    assert teacher.learn(*pair).before == pytest.approx(lesson.after, abs=1e-5)
+    assert not any(module.training for module in translator.network.modules())
+    moved = {
+        name.split(".")[0]
+        for name, w in weights(translator).items()
+        if not torch.equal(w, teacher._base.get(name, w))
+    }
+    assert moved == {"forward_decoder", "backward_decoder"}
+
+
+def test_a_step_that_would_harm_the_guard_set_is_taken_back() -> None:
+    translator = tiny_translator()
+    before = weights(translator)
+    teacher = learner(translator, margin=0.0001, rate=2.0)
+    lesson = teacher.learn(*lesson_of(translator, "猫 红", "the red cat ran."))
+    assert not lesson.accepted
+    assert "guard set would get worse" in lesson.reason
+    assert lesson.after == lesson.before
+    assert lesson.guard == 0.0
+    assert same(weights(translator), before)
+
+
+def test_the_guard_holds_through_many_lessons() -> None:
+    translator = tiny_translator()
+    teacher = learner(translator, margin=0.05)
+    lessons = [
+        teacher.learn(*lesson_of(translator, source, target))
+        for source, target in [("猫 红", "the red cat ran."), ("狗 大", "a big dog, not red!")] * 10
+    ]
+    assert any(lesson.accepted for lesson in lessons)
+    assert any(not lesson.accepted for lesson in lessons)
+    assert max(lesson.guard for lesson in lessons) <= 0.05
+    assert teacher.lessons == tuple(lessons)
+
+
+def test_the_guard_is_least_for_the_base_model() -> None:
+    """Growing more sure of its own translations must not look like an improvement."""
+    logp = torch.log_softmax(torch.randn(6, 40), dim=1)
+    wanted = expected(logp, most=8)
+    best = wanted.loss(logp)
+    for sharpness in (0.5, 0.9, 1.1, 2.0):
+        assert wanted.loss(torch.log_softmax(logp * sharpness, dim=1)) > best
+
+
+def test_without_a_guard_set_a_lesson_says_so() -> None:
+    translator = tiny_translator()
+    lesson = OnlineLearner(translator).learn(*lesson_of(translator, "猫", "the cat ran."))
+    assert lesson.accepted
+    assert "no guard set" in lesson.reason
+
+
+def test_switched_off_nothing_is_learned() -> None:
+    translator = tiny_translator()
+    before = weights(translator)
+    teacher = learner(translator)
+    teacher.enabled = False
+    lesson = teacher.learn(*lesson_of(translator, "猫", "the cat ran."))
+    assert not lesson.accepted
+    assert "switched off" in lesson.reason
+    assert same(weights(translator), before)
+
+
+def test_a_snapshot_brings_back_the_exact_weights() -> None:
+    translator = tiny_translator()
+    teacher = learner(translator, margin=1.0)
+    pair = lesson_of(translator, "猫 红", "the red cat ran.")
+    teacher.learn(*pair)
+    snapshot, before = teacher.snapshot(), weights(translator)
+    first = teacher.learn(*pair)
+    learned = weights(translator)
+    teacher.restore(snapshot)
+    assert same(weights(translator), before)
+    assert len(teacher.lessons) == 1
+    again = teacher.learn(*pair)
+    assert (again.before, again.after, again.guard) == (first.before, first.after, first.guard)
+    assert same(weights(translator), learned)
+
+
+def test_what_was_learned_is_data_that_another_translator_takes_up() -> None:
+    translator = tiny_translator()
+    teacher = learner(translator, margin=1.0, replay=0)
+    teacher.learn(*lesson_of(translator, "猫 红", "the red cat ran."))
+    other = tiny_translator()
+    pupil = learner(other, margin=1.0, replay=0)
+    pupil.load_offset(teacher.offset())
+    assert same(weights(other), weights(translator))
+    # The guard compares with the base model, also when the first lesson comes after a restore.
+    pair = lesson_of(translator, "狗", "a dog sat.")
+    assert pupil.learn(*pair).guard == pytest.approx(teacher.learn(*pair).guard, abs=1e-6)
+    pupil.reset()
+    assert same(weights(other), weights(tiny_translator()))
+
+
+@pytest.mark.parametrize("data", [b"", b"no safetensors", b"\x00" * 64])
+def test_learned_weights_that_cannot_be_read_are_refused(data: bytes) -> None:
+    translator = tiny_translator()
+    with pytest.raises(SessionError):
+        learner(translator).load_offset(data)
+    assert same(weights(translator), weights(tiny_translator()))
+
+
+def test_learned_weights_of_another_model_are_refused() -> None:
+    translator = tiny_translator("rnnsearch")
+    teacher = learner(translator, margin=1.0)
+    teacher.learn(*lesson_of(translator, "猫", "the cat ran."))
+    with pytest.raises(SessionError, match="do not fit"):
+        learner(tiny_translator()).load_offset(teacher.offset())
+
+
+def test_a_lesson_that_is_broken_off_leaves_nothing_behind() -> None:
+    translator = tiny_translator()
+    before = weights(translator)
+    for after in range(1, 8):
+        teacher = learner(translator, margin=1.0)
+        steps = teacher.study(*lesson_of(translator, "猫 红", "the red cat ran."))
+        for _ in range(after):
+            next(steps)
+        steps.close()
+        assert same(weights(translator), before)
+        assert teacher.lessons == ()
+
+
+def test_lessons_work_where_everything_else_runs_without_gradients() -> None:
+    translator = tiny_translator()
+    with torch.inference_mode():
+        lesson = learner(translator, margin=1.0).learn(*lesson_of(translator, "猫", "the cat ran."))
+    assert lesson.accepted
+    assert lesson.after > lesson.before
+
+
+def test_the_papers_step_moves_every_weight_a_little() -> None:
+    translator = tiny_translator()
+    before = weights(translator)
+    lesson = OnlineLearner(translator, preset="paper").learn(
+        *lesson_of(translator, "猫 红", "the red cat ran.")
+    )
+    assert lesson.accepted
+    moved = [(w - before[name]).abs().max() for name, w in weights(translator).items()]
+    assert float(max(moved)) == pytest.approx(1e-5, rel=0.1)
+    assert sum(float(m) > 0 for m in moved) > 0.9 * len(moved)
+
+
+def test_an_unknown_preset_is_named() -> None:
+    with pytest.raises(InputError, match="bold"):
+        OnlineLearner(tiny_translator(), preset="bold")  # type: ignore[arg-type]
+
+
+def test_a_damaged_guard_file_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / GUARD).write_text("猫\tcat\n狗\n", "utf-8")
+    with pytest.raises(CheckpointError, match="line 2"):
+        load_pairs(tmp_path, GUARD)
+    assert load_pairs(tmp_path, REPLAY) == []
+
+
+# The embedded model
+
+
+def test_the_embedded_model_learns_under_guard_and_forgets_nothing_when_asked() -> None:
+    translator = chinese().fork()
+    teacher = OnlineLearner(translator)
+    lesson = teacher.learn(*lesson_of(translator, "我记得那座教堂。", "I remember being in that chapel."))
+    assert lesson.accepted
+    assert lesson.after > lesson.before
+    assert lesson.guard < LearningSettings().margin
+    teacher.reset()
+    assert same(weights(translator), weights(chinese()))
+    assert len(teacher.offset()) < 200  # nothing learned, nothing stored
+
+
+def test_nonsense_repeated_does_not_ruin_the_embedded_model() -> None:
+    translator = chinese().fork()
+    teacher = OnlineLearner(translator)
+    for _ in range(6):
+        lesson = teacher.learn(*lesson_of(translator, "我很高兴。", "purple purple purple seven of the of."))
+    assert lesson.guard <= LearningSettings().margin
+    assert translator.translate("你好。").text == chinese().translate("你好。").text
+
+
+@pytest.mark.parametrize("name", [GUARD, REPLAY])
+def test_the_sets_of_the_embedded_model_hold_what_it_says_itself(name: str) -> None:
+    pairs = load_pairs(EMBEDDED / "zh-en", name)
+    assert len(pairs) >= 30
+    said = [t.text for t in chinese().translate_batch([source for source, _ in pairs])]
+    assert said == [target for _, target in pairs], "run python -m camit.anchors zh-en"
+
+
+def test_guard_and_replay_have_no_sentence_in_common() -> None:
+    guard, replay = (load_pairs(EMBEDDED / "zh-en", name) for name in (GUARD, REPLAY))
+    assert not {source for source, _ in guard} & {source for source, _ in replay}
+
+
+def test_a_new_checkpoint_gets_sets_of_its_own(tmp_path: Path) -> None:
+    for file in (EMBEDDED / "zh-en").iterdir():
+        if file.suffix != ".tsv":
+            shutil.copy(file, tmp_path / file.name)
+    translator = camit.load(tmp_path)
+    assert load_pairs(tmp_path, GUARD) == []
+    assert write_anchors(translator)
+    assert load_pairs(tmp_path, GUARD) == load_pairs(EMBEDDED / "zh-en", GUARD)
+    assert load_pairs(tmp_path, REPLAY) == load_pairs(EMBEDDED / "zh-en", REPLAY)
