@@ -23,7 +23,7 @@ from camit.text import SPECIALS, UNK, Vocabulary
 from camit.tokens import Token
 
 UNDO = 200  # operations of one draft that can be undone
-UNDO_CONFIRM = 4  # confirmations that can be undone: each holds on to the weights before it
+UNDO_CONFIRM = 8  # confirmations that can be undone: each holds on to the weights before it
 
 
 # Records

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from camit.search.grid import Phrase
 from camit.session import Session
 
 
@@ -40,9 +42,22 @@ def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
 
 
 def digest(session: Session) -> str:
-    """The same in a few letters, for another process."""
+    """The same in a few letters, for another process: there, words outside a word list have other ids."""
     state = everything(session)
-    state["drafts"] = [(s, h.versions, h.at, c) for s, h, c in state["drafts"]]
+    vocabulary = session.translator.target_vocabulary
+
+    def spelt(pieces: Phrase) -> list[str]:
+        return [vocabulary.piece(i) for i in pieces]
+
+    state["drafts"] = [
+        (source, [(spelt(v.pieces), replace(v, pieces=())) for v in history.versions], history.at, confirmed)
+        for source, history, confirmed in state["drafts"]
+    ]
+    entries, *rest = state["memory"]
+    state["memory"] = (
+        [(spelt(e.pieces), msgspec.structs.replace(e, pieces=(), target_pieces=())) for e in entries],
+        rest,
+    )
     return hashlib.sha256(msgspec.json.encode(state)).hexdigest()
 
 

@@ -1,0 +1,482 @@
+"""The journal: everything comes back after any end; what is damaged or foreign is refused and left alone."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+import zlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import camit
+from camit.errors import SessionError
+from camit.journal import FILE, Header, Journal, JournalWarning
+from camit.ledger import UNDO_CONFIRM, Noted
+from camit.soak import chance
+from camit.soak.state import differences, everything
+
+CAT, DOG, WHY = chance.TOY_SOURCES[0], chance.TOY_SOURCES[1], chance.TOY_SOURCES[-1]
+
+
+def toy(seed: int = 3) -> camit.Translator:
+    """A new translator each time, as another process would have; the same seed gives the same weights."""
+    return chance.toy(Random(seed))
+
+
+def work(session: camit.Session) -> None:
+    """A bit of everything."""
+    session.configure(beam=2, stability=0.3)
+    first = session.open(CAT).replace(0, "zebra crossing")
+    session.memory.add("mat", "carpet")
+    second = session.open(WHY)
+    second.insert(0, "Zürich").keep(0)
+    session.confirm(first)
+    second.replace(0, "🐋").undo().undo()
+    session.visit(second)
+    session.confirm(session.open(DOG).delete(0) if len(session.open(DOG).tokens) > 1 else second)
+    session.open(WHY).insert(0, "lion").undo()
+    session.learning.enabled = False
+
+
+@cache
+def saved() -> tuple[Path, dict[str, object]]:
+    """A directory with a session in it, and what that session was; to be copied, not used."""
+    path = Path(os.environ["CAMIT_TEST_ROOT"]) / "saved"
+    session = camit.Session(toy(), journal=path)
+    work(session)
+    state = everything(session)
+    session.close()
+    return path, state
+
+
+@pytest.fixture(scope="session", autouse=True)
+def root(tmp_path_factory: pytest.TempPathFactory) -> None:
+    os.environ["CAMIT_TEST_ROOT"] = str(tmp_path_factory.mktemp("journals"))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    shutil.copytree(saved()[0], tmp_path / "session")
+    return tmp_path / "session"
+
+
+def contents(path: Path) -> dict[str, str]:
+    """Everything in a directory, to see whether it was touched."""
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in path.iterdir()}
+
+
+def restored(path: Path, translator: camit.Translator | None = None) -> dict[str, object]:
+    with camit.Session.restore(path, translator or toy()) as session:
+        return everything(session)
+
+
+def lines(path: Path) -> list[bytes]:
+    return (path / FILE).read_bytes().splitlines(keepends=True)
+
+
+def resealed(line: bytes, change: Callable[[dict[str, object]], None], n: int | None = None) -> bytes:
+    """A line with another record in it, its checksum right."""
+    parsed = json.loads(line)
+    change(parsed["record"])
+    record = json.dumps(parsed["record"]).encode()
+    number = parsed["n"] if n is None else n
+    return b'{"n":%d,"crc":%d,"record":%s}\n' % (number, zlib.crc32(record), record)
+
+
+# Coming back
+
+
+def test_a_session_comes_back_as_it_was(place: Path) -> None:
+    state = saved()[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        back = restored(place)
+    # The learning switch was moved by hand after the last event, which only the next event would have told.
+    assert [name for name in differences(state, back) if name != "settings"] == []
+
+
+def test_a_restored_session_goes_on_and_comes_back_again(place: Path) -> None:
+    with camit.Session.restore(place, toy()) as session:
+        draft = next(d for d in session.drafts if d.can_redo)
+        draft.redo()
+        session.confirm(draft)
+        state = everything(session)
+    assert differences(state, restored(place)) == []
+
+
+def test_undo_and_redo_go_on_after_coming_back(place: Path) -> None:
+    with camit.Session.restore(place, toy()) as session:
+        draft = session.drafts[1]
+        versions = [draft.version]
+        while draft.can_undo:
+            versions.append(draft.undo().version)
+        while draft.can_redo:
+            draft.redo()
+        assert draft.text and len({v.pieces for v in versions}) >= 1
+        assert draft.version.trace or draft.revisions == 0
+
+
+def test_a_confirmation_can_be_undone_exactly_after_coming_back(tmp_path: Path) -> None:
+    session = camit.Session(toy(), journal=tmp_path / "s")
+    session.confirm(session.open(CAT).replace(0, "zebra"))
+    draft = session.open(WHY).insert(0, "lion")
+    before = everything(session)
+    session.confirm(draft)
+    session.close()
+    with camit.Session.restore(tmp_path / "s", toy()) as back:
+        assert back.undo_confirm().source == WHY
+        assert differences(before, everything(back)) == ["events"]
+        assert not back.drafts[1].confirmed
+        back.undo_confirm()
+        assert back.memory.entries == () and back.learning.lessons == ()
+        with pytest.raises(SessionError, match="no confirmation"):
+            back.undo_confirm()
+
+
+def test_a_session_can_be_saved_late_and_elsewhere(tmp_path: Path) -> None:
+    session = camit.Session(toy())
+    work(session)
+    session.save(tmp_path / "one")
+    state = everything(session)
+    copy = tmp_path / "copy"
+    shutil.copytree(tmp_path / "one", copy)
+    session.save(tmp_path / "one")  # there already
+    session.save(tmp_path / "deep" / "two")
+    session.open(CAT).insert(0, "more")
+    more = everything(session)
+    session.close()
+    assert differences(state, restored(copy)) == []
+    assert differences(more, restored(tmp_path / "deep" / "two")) == []
+    with camit.Session.restore(tmp_path / "one", toy()) as first:
+        assert len(first.drafts) == len(state["drafts"])
+        first.undo_confirm()
+
+
+def test_words_outside_a_word_list_come_back_in_another_process(tmp_path: Path) -> None:
+    seed = next(n for n in range(20) if chance.toy(Random(n)).target_vocabulary.kind == "words")
+    with camit.Session(toy(seed), journal=tmp_path / "s") as session:
+        session.open(CAT).replace(0, "Σωκράτης").insert(0, "Zürich")
+        session.confirm()
+        session.open(WHY).replace(0, "xyzzy")
+        texts = [draft.text for draft in session.drafts]
+    fresh = toy(seed)
+    fresh.target_vocabulary.encode("other words first")  # so that ids outside the list differ
+    with camit.Session.restore(tmp_path / "s", fresh) as back:
+        assert [draft.text for draft in back.drafts] == texts
+        back.drafts[1].insert(0, "the")
+        assert "xyzzy" in back.drafts[1].text
+        assert [e.text for e in back.memory.entries] == ["Zürich", "Σωκράτης"]
+
+
+def test_snapshots_do_not_pile_up(tmp_path: Path) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        for n in range(UNDO_CONFIRM + 3):
+            session.confirm(session.open(WHY).replace(0, f"zebra{n}"))
+            session.memory.add("mat", f"carpet {n}")
+        files = [p.name for p in (tmp_path / "s").iterdir()]
+    assert len(files) <= 1 + 2 * (UNDO_CONFIRM + 1)
+    assert all(re.fullmatch(r"journal\.jsonl|(memory|learned)-\d{6}\.safetensors", name) for name in files)
+
+
+def test_the_files_are_data(place: Path) -> None:
+    for n, line in enumerate(lines(place)):
+        parsed = json.loads(line)
+        assert parsed["n"] == n and set(parsed) == {"n", "crc", "record"}
+    for path in place.glob("*.safetensors"):
+        header = int.from_bytes(path.read_bytes()[:8], "little")
+        json.loads(path.read_bytes()[8 : 8 + header])
+
+
+# A damaged end
+
+
+def test_half_a_line_is_dropped_with_a_warning_that_says_what(place: Path) -> None:
+    whole = lines(place)
+    (place / FILE).write_bytes(b"".join(whole[:-1]) + whole[-1][:-20])
+    with pytest.warns(JournalWarning, match=r"dropped \(they began: moved\)"):
+        state = restored(place)
+    assert len(state["events"]) == len(saved()[1]["events"]) - 1  # type: ignore[arg-type]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert differences(state, restored(place)) == []
+
+
+@pytest.mark.parametrize("tail", [b"\x00" * 600, b"{}\n", b'{"n":1', b"garbage\nand more\n", b"\xff\xfe\n"])
+def test_rubbish_behind_the_last_line_is_dropped(place: Path, tail: bytes) -> None:
+    with (place / FILE).open("ab") as file:
+        file.write(tail)
+    with pytest.warns(JournalWarning, match="dropped"):
+        state = restored(place)
+    assert len(state["drafts"]) == len(saved()[1]["drafts"])  # type: ignore[arg-type]
+
+
+@given(share=st.floats(0.0, 1.0))
+@settings(max_examples=25)
+def test_a_journal_cut_anywhere_gives_what_stands_before_the_cut(share: float) -> None:
+    source = saved()[0]
+    translator = toy()
+    path = Path(os.environ["CAMIT_TEST_ROOT"]) / "cut"
+    shutil.rmtree(path, ignore_errors=True)
+    shutil.copytree(source, path)
+    data = (path / FILE).read_bytes()
+    cut = int(share * len(data))
+    (path / FILE).write_bytes(data[:cut])
+    good = data[:cut].count(b"\n")
+    if good < 2:
+        with pytest.raises(SessionError, match=r"empty or damaged|ends after"):
+            Journal.open(path, translator.name, translator.digest)
+        return
+    journal, records = Journal.open(path, translator.name, translator.digest)
+    journal.close()
+    assert len(records) == good - 1
+
+
+def test_a_save_that_was_cut_short_restores_what_it_can(tmp_path: Path) -> None:
+    session = camit.Session(toy())
+    work(session)
+    session.save(tmp_path / "s")
+    session.close()
+    whole = lines(tmp_path / "s")
+    drafts = [n for n, line in enumerate(whole) if b'"is":"drafted"' in line]
+    (tmp_path / "s" / FILE).write_bytes(b"".join(whole[: drafts[1]]) + whole[drafts[1]][:100])
+    with pytest.warns(JournalWarning, match="drafted"):
+        state = restored(tmp_path / "s")
+    assert len(state["drafts"]) == 1  # type: ignore[arg-type]
+
+
+# What is refused, and left alone
+
+
+def refuse(path: Path, match: str, translator: camit.Translator | None = None) -> None:
+    before = contents(path)
+    with pytest.raises(SessionError, match=match) as raised:
+        camit.Session.restore(path, translator or toy())
+    assert len(str(raised.value)) > 40
+    assert contents(path) == before
+
+
+def test_a_damaged_middle_is_refused(place: Path) -> None:
+    data = bytearray((place / FILE).read_bytes())
+    middle = data.index(b"zebra")
+    data[middle] ^= 1
+    (place / FILE).write_bytes(bytes(data))
+    refuse(place, "is damaged or missing, and .* good lines")
+
+
+@pytest.mark.parametrize("change", ["missing", "doubled", "swapped"])
+def test_missing_doubled_and_swapped_lines_are_refused(place: Path, change: str) -> None:
+    whole = lines(place)
+    changed = {
+        "missing": [*whole[:4], *whole[5:]],
+        "doubled": [*whole[:4], whole[3], *whole[4:]],
+        "swapped": [*whole[:4], whole[5], whole[4], *whole[6:]],
+    }[change]
+    (place / FILE).write_bytes(b"".join(changed))
+    refuse(place, "line 5 is damaged or missing")
+
+
+def test_another_version_is_refused(place: Path) -> None:
+    first, *rest = lines(place)
+    (place / FILE).write_bytes(first.replace(b'"version":1', b'"version":99') + b"".join(rest))
+    refuse(place, "version 99")
+
+
+def test_another_model_is_refused(place: Path) -> None:
+    refuse(place, "another model", toy(4))
+
+
+def test_a_missing_snapshot_is_refused(place: Path) -> None:
+    max(place.glob("learned-*")).unlink()
+    refuse(place, "learned-.* is missing")
+
+
+def test_a_damaged_snapshot_is_refused(place: Path) -> None:
+    snapshot = max(place.glob("memory-*"))
+    data = bytearray(snapshot.read_bytes())
+    data[-1] ^= 1
+    snapshot.write_bytes(bytes(data))
+    refuse(place, "memory-.* is damaged")
+
+
+def test_records_that_do_not_fit_are_refused(place: Path) -> None:
+    whole = lines(place)
+
+    def write(n: int, change: Callable[[dict[str, object]], None]) -> None:
+        (place / FILE).write_bytes(b"".join([*whole[:n], resealed(whole[n], change), *whole[n + 1 :]]))
+
+    opened = next(n for n, line in enumerate(whole) if b'"is":"opened"' in line)
+    write(opened, lambda record: record.update(draft=7))
+    refuse(place, "draft 7")
+    write(opened, lambda record: record["version"].update(pieces=[999999]))  # type: ignore[attr-defined]
+    refuse(place, "pieces this model does not know")
+    write(opened, lambda record: record["version"].update(pieces=[5, 5]))  # type: ignore[attr-defined]
+    refuse(place, "do not say the same")
+    write(opened, lambda record: record.update({"is": "exploded"}))
+    refuse(place, "no record this camit knows")
+    write(opened, lambda record: record.update(surplus=1))
+    refuse(place, "no record this camit knows")
+    moved = next(n for n, line in enumerate(whole) if b'"is":"moved"' in line)
+    write(moved, lambda record: record.update(draft=0))
+    refuse(place, "which is confirmed|not there")
+
+
+def test_a_snapshot_outside_the_directory_is_refused(place: Path) -> None:
+    whole = lines(place)
+    last = max(n for n, line in enumerate(whole) if b'"is":"learned"' in line)
+    changed = resealed(whole[last], lambda r: r["learned"].update(name="../../etc/passwd"))  # type: ignore[attr-defined]
+    (place / FILE).write_bytes(b"".join([*whole[:last], changed, *whole[last + 1 :]]))
+    refuse(place, "no snapshot")
+
+
+def test_what_is_no_session_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SessionError, match="holds no session"):
+        camit.Session.restore(tmp_path / "nowhere", toy())
+    (tmp_path / FILE).write_bytes(b"")
+    refuse(tmp_path, "empty or damaged")
+    (tmp_path / FILE).write_bytes(b"not a journal\n")
+    refuse(tmp_path, "damaged")
+    (tmp_path / FILE).write_bytes(b'{"n":0,"crc":0}\n{"n":1}\n')
+    refuse(tmp_path, "damaged")
+
+
+def test_nothing_is_overwritten_by_saving(place: Path, tmp_path: Path) -> None:
+    with camit.Session(toy()) as session:
+        session.open(CAT)
+        before = contents(place)
+        with pytest.raises(SessionError, match="holds a session already"):
+            session.save(place)
+        assert contents(place) == before
+        (tmp_path / "file").write_text("mine")
+        (tmp_path / "full").mkdir()
+        (tmp_path / "full" / "mine").write_text("mine")
+        for name in ("file", "full"):
+            with pytest.raises(SessionError, match="no empty directory"):
+                session.save(tmp_path / name)
+        assert (tmp_path / "file").read_text() == (tmp_path / "full" / "mine").read_text() == "mine"
+        (tmp_path / "empty").mkdir()
+        session.save(tmp_path / "empty")
+        session.open(DOG)  # still at work, and now on the disk
+    assert len(restored(tmp_path / "empty")["drafts"]) == 2  # type: ignore[arg-type]
+
+
+def test_a_session_is_open_only_once(place: Path) -> None:
+    with camit.Session.restore(place, toy()), pytest.raises(SessionError, match="in use"):
+        camit.Session.restore(place, toy())
+    camit.Session.restore(place, toy()).close()
+
+
+# A disk that fails
+
+
+def test_a_full_disk_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        draft = session.open(CAT)
+        other = session.open(WHY).insert(0, "zebra")
+        state = everything(session)
+        real = os.write
+
+        def full(descriptor: int, data: bytes) -> int:
+            real(descriptor, data[:10])
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "write", full)
+        for attempt in (
+            lambda: draft.replace(0, "tiger"),
+            lambda: session.open(DOG),
+            lambda: session.confirm(other),
+            lambda: session.memory.add("mat", "carpet"),
+            lambda: session.configure(beam=1),
+        ):
+            with pytest.raises(SessionError, match="No space left"):
+                attempt()
+        monkeypatch.undo()
+        assert differences(state, everything(session)) == []
+        draft.insert(0, "tiger")
+        session.confirm(other)
+        state = everything(session)
+    assert differences(state, restored(tmp_path / "s")) == []
+
+
+def test_a_lesson_that_cannot_be_stored_is_not_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        draft = session.open(CAT).replace(0, "zebra")
+        before = everything(session)["weights"]
+        real = Journal.store
+
+        def store(self: Journal, kind: str, data: bytes) -> object:
+            if kind == "learned":
+                raise SessionError("cannot be written (No space left on device)")
+            return real(self, kind, data)
+
+        monkeypatch.setattr(Journal, "store", store)
+        with pytest.raises(SessionError, match="No space left"):
+            session.confirm(draft)
+        monkeypatch.undo()
+        state = everything(session)
+        assert draft.confirmed and state["weights"] == state["student"] | before == before
+    back = restored(tmp_path / "s")
+    assert back["weights"] == before and back["drafts"] == state["drafts"]
+
+
+def test_a_save_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with camit.Session(toy()) as session:
+        session.open(CAT)
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("camit.journal.write_atomically", full)
+        with pytest.raises(SessionError, match="cannot be saved"):
+            session.save(tmp_path / "s")
+        monkeypatch.undo()
+        assert list(tmp_path.iterdir()) == []
+        session.open(DOG)
+        session.save(tmp_path / "s")
+
+
+# kill -9
+
+
+def test_nothing_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "camit.cli", "soak", "kills", "--kills", "5", "--seed", "7"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, "--json", str(tmp_path / "figures.json")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert figures["kills"] == 5 and figures["lost"] == 0
+
+
+# The journal by itself
+
+
+def test_records_are_on_the_disk_when_append_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    real = os.fsync
+    header = Header(version=1, model="m", digest="d", created=0.0)
+    journal = Journal.create(tmp_path / "s", header, {}, [])
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(descriptor), real(descriptor))[1])
+    journal.append(Noted(event=camit.Event(1.0, "visit", 0)))
+    assert len(synced) == 1
+    assert b"visit" in (tmp_path / "s" / FILE).read_bytes()
+    journal.close()

@@ -1,0 +1,451 @@
+"""Sessions: many drafts, confirmations taken back exactly, lessons that stand in nobody's way, threads."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+
+import camit
+from camit.errors import Cancelled, InputError, SessionError
+from camit.events import Event, Result, Statistics, statistics
+from camit.learning import Lesson
+from camit.ledger import UNDO_CONFIRM
+from camit.soak import chance
+from camit.soak.oracle import Oracle
+from camit.soak.state import differences, everything
+from camit.worker import Steps
+
+CAT, DOG, WHY = chance.TOY_SOURCES[0], chance.TOY_SOURCES[1], chance.TOY_SOURCES[-1]
+SOON = 60.0
+
+
+@cache
+def toy(seed: int = 3) -> camit.Translator:
+    return chance.toy(Random(seed))
+
+
+@pytest.fixture
+def session() -> Iterator[camit.Session]:
+    made = camit.Session(toy(), beam=2)
+    yield made
+    made.close()
+
+
+def weights(translator: camit.Translator) -> dict[str, torch.Tensor]:
+    return {name: p.detach().clone() for name, p in translator.network.named_parameters()}
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+# Drafts of a document
+
+
+def test_a_session_holds_many_drafts_in_order(session: camit.Session) -> None:
+    drafts = [session.open(source) for source in (CAT, DOG, WHY)]
+    assert session.drafts == tuple(drafts)
+    assert [draft.id for draft in drafts] == [0, 1, 2]
+    assert [draft.source for draft in drafts] == [CAT, DOG, WHY]
+    assert [token.text for token in drafts[2].source_tokens] == ["why", "?"]
+
+
+@pytest.mark.parametrize("text", ["", "  ", None, 5, "x" * 6000])
+def test_what_is_no_sentence_cannot_be_opened(session: camit.Session, text: object) -> None:
+    with pytest.raises(InputError):
+        session.open(text)  # type: ignore[arg-type]
+    assert session.drafts == () and session.events == ()
+
+
+def test_what_cannot_be_a_session_says_so() -> None:
+    with pytest.raises(SessionError, match="camit\\.load"):
+        camit.Session("zh-en")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="beam"):
+        camit.Session(toy(), beam=0)
+    with pytest.raises(InputError, match="protocol"):
+        camit.Session(toy(), protocol="sideways")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="stability"):
+        camit.Session(toy(), stability=2.0)
+    with pytest.raises(TypeError, match="colour"):
+        camit.Session(toy(), colour="red")  # type: ignore[call-arg]
+
+
+def test_an_untouched_draft_can_be_translated_anew_and_no_other(session: camit.Session) -> None:
+    first, second = session.open(CAT), session.open(DOG).keep(0)
+    session.memory.add("cat", "tiger")
+    assert session.refresh(first) is first
+    with pytest.raises(SessionError, match="nobody has worked on"):
+        session.refresh(second)
+
+
+def test_settings_change_from_one_revision_to_the_next(session: camit.Session) -> None:
+    assert session.settings.beam == 2
+    assert session.configure(beam=1, stability=1.0, protocol="replace-only").protocol == "replace-only"
+    draft = session.open(CAT)
+    before = [token.text for token in draft.tokens]
+    draft.replace(0, "zebra")
+    assert [token.text for token in draft.tokens] == ["zebra", *before[1:]]
+    with pytest.raises(InputError):
+        session.configure(beam=99)
+    with pytest.raises(InputError):
+        session.configure(stability=-1.0)
+    assert session.settings.beam == 1
+
+
+# Confirming
+
+
+def test_confirming_remembers_and_teaches(session: camit.Session) -> None:
+    draft = session.open(CAT).replace(0, "zebra")
+    before = weights(session.translator)
+    lesson = session.confirm()
+    assert lesson.accepted and lesson.after > lesson.before and lesson.seconds > 0
+    assert draft.confirmed and session.learning.lessons == (lesson,)
+    assert [(e.text, e.sentence) for e in session.memory.entries] == [("zebra", 0)]
+    assert not same(before, weights(session.translator))
+
+
+def test_the_latest_draft_is_confirmed_by_default(session: camit.Session) -> None:
+    first, second = session.open(CAT), session.open(DOG)
+    first.replace(0, "zebra")
+    session.confirm()
+    assert first.confirmed and not second.confirmed
+
+
+def test_what_cannot_be_confirmed_says_so(session: camit.Session) -> None:
+    with pytest.raises(SessionError, match="open a sentence first"):
+        session.confirm()
+    draft = session.open(CAT)
+    session.confirm(draft)
+    with pytest.raises(SessionError, match="already"):
+        session.confirm(draft)
+    with camit.Session(toy(), learning=False) as other, pytest.raises(SessionError, match="another session"):
+        session.confirm(other.open(CAT))
+
+
+def test_memory_and_learning_can_be_switched_off_and_on_at_any_time(session: camit.Session) -> None:
+    session.memory.enabled = session.learning.enabled = False
+    before = weights(session.translator)
+    lesson = session.confirm(session.open(CAT).replace(0, "zebra"))
+    assert not lesson.accepted and "off" in lesson.reason and session.memory.entries == ()
+    assert same(before, weights(session.translator))
+    session.configure(memory=True, learning=True)
+    assert session.confirm(session.open(DOG).replace(0, "zebra")).accepted
+    assert len(session.memory.entries) == 1
+
+
+def test_only_what_the_person_wrote_is_remembered(session: camit.Session) -> None:
+    draft = session.open(CAT).replace(0, "grey zebra")
+    draft.keep(len(draft.tokens) - 1).insert(1, "old")
+    session.confirm(draft)
+    assert [e.text for e in session.memory.entries] == ["grey old zebra"]
+
+
+def test_sessions_do_not_touch_each_other_or_the_translator() -> None:
+    before = weights(toy())
+    with camit.Session(toy()) as one, camit.Session(toy()) as two:
+        one.confirm(one.open(CAT).replace(0, "zebra"))
+        assert same(before, weights(toy())) and same(before, weights(two.translator))
+        assert two.memory.entries == () and two.drafts == ()
+        with camit.Session(one.translator) as three:  # from the checkpoint again, not from what was learned
+            assert same(before, weights(three.translator))
+
+
+# Taking it back
+
+
+def test_undoing_a_confirmation_is_exact(session: camit.Session) -> None:
+    session.confirm(session.open(WHY).replace(0, "zebra"))
+    draft = session.open(CAT).replace(0, "tiger")
+    before = everything(session)
+    session.confirm(draft)
+    assert session.undo_confirm() is draft
+    after = everything(session)
+    assert differences(before, after) == ["events"]
+    assert not draft.confirmed and draft.can_undo
+    draft.insert(1, "lion")
+    session.confirm(draft)
+    assert draft.confirmed
+
+
+def test_several_confirmations_can_be_undone_but_not_all(session: camit.Session) -> None:
+    states = []
+    for n in range(UNDO_CONFIRM + 2):
+        draft = session.open(WHY).replace(0, f"zebra{n}")
+        states.append(everything(session))
+        session.confirm(draft)
+    for state in reversed(states[2:]):
+        session.undo_confirm()
+        now = everything(session)
+        assert [name for name in differences(state, now) if name not in ("events", "drafts", "undo")] == []
+    with pytest.raises(SessionError, match="no confirmation to undo"):
+        session.undo_confirm()
+    assert [draft.confirmed for draft in session.drafts] == [True, True] + [False] * UNDO_CONFIRM
+
+
+def test_what_was_done_to_the_memory_by_hand_survives_undoing(session: camit.Session) -> None:
+    old = session.memory.add("dog", "hound")
+    doomed = session.memory.add("mat", "carpet")
+    session.confirm(session.open(CAT).replace(0, "zebra"))
+    session.memory.add("cat", "tiger")
+    session.memory.pin(old.id)
+    session.memory.remove(doomed.id)
+    session.undo_confirm()
+    assert [(e.text, e.pinned) for e in session.memory.entries] == [("hound", True), ("tiger", False)]
+
+
+def test_a_long_session_holds_on_to_a_few_old_weights_only(session: camit.Session) -> None:
+    for n in range(UNDO_CONFIRM + 2):
+        session.confirm(session.open(WHY).replace(0, f"zebra{n}"))
+    assert len(session.ledger.undo) == len(session._undo) == UNDO_CONFIRM
+    assert len(session.drafts[0].version.stages) == 0  # how an old sentence came about is let go
+    assert session.drafts[0].confirmed and session.drafts[0].text
+
+
+# Lessons stand in nobody's way
+
+
+class SlowLesson:
+    """A lesson of two steps that waits in the first until it is told to go on."""
+
+    def __init__(self, session: camit.Session) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self._real = session.learning.study
+
+    def __call__(self, ids: list[int], pieces: tuple[int, ...]) -> Steps[Lesson]:
+        lesson = yield from self._real(ids, pieces)  # the student has learned, the session has not
+        self.begun.set()
+        until = time.monotonic() + SOON
+        while not self.go_on.wait(0.001) and time.monotonic() < until:
+            yield
+        return lesson
+
+
+def test_clicks_are_answered_while_a_lesson_is_given(
+    session: camit.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lesson = SlowLesson(session)
+    monkeypatch.setattr(session.learning, "study", lesson)
+    first, second = session.open(CAT).replace(0, "zebra"), session.open(DOG)
+    before = weights(session.translator)
+    future = session.confirm_soon(first)
+    assert first.confirmed and [e.text for e in session.memory.entries] == ["zebra"]  # safe at once
+    assert lesson.begun.wait(SOON)
+    second.replace(0, "tiger")
+    assert second.alternatives(0) is not None
+    session.memory.add("mat", "carpet")
+    assert "tiger" in second.text and not future.done()
+    assert same(before, weights(session.translator))  # a click meets the old weights, all of them
+    lesson.go_on.set()
+    assert future.result(SOON).accepted
+    assert not same(before, weights(session.translator))
+    assert same(weights(session.translator), weights(session._student))
+    assert len(session.memory.entries) == 2
+
+
+def test_weights_and_keys_change_in_one_step(session: camit.Session) -> None:
+    session.memory.add("cat", "tiger")
+    old = weights(session.translator), session.memory.snapshot().keys["forward.s"]
+    seen = set()
+
+    def look() -> None:
+        new_weights = not same(old[0], weights(session.translator))
+        new_keys = session.memory.snapshot().keys["forward.s"][0].ne(old[1][0]).any().item()
+        seen.add((new_weights, new_keys))
+
+    done = session.confirm_soon(session.open(CAT).replace(0, "zebra"))
+    while not done.done():
+        session.submit(look).result(SOON)
+    session.submit(look).result(SOON)
+    assert seen <= {(False, False), (True, True)} and (True, True) in seen
+
+
+def test_a_lesson_that_fails_changes_nothing_and_the_sentence_stays_confirmed(
+    session: camit.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(ids: list[int], pieces: tuple[int, ...]) -> Steps[Lesson]:
+        yield
+        raise MemoryError("no room to learn")
+
+    draft = session.open(CAT).replace(0, "zebra")
+    before = weights(session.translator)
+    monkeypatch.setattr(session.learning, "study", broken)
+    with pytest.raises(MemoryError):
+        session.confirm(draft)
+    assert draft.confirmed and same(before, weights(session.translator))
+    monkeypatch.undo()
+    assert session.confirm(session.open(DOG)).accepted
+
+
+def test_confirming_on_the_worker_itself_gives_the_lesson(session: camit.Session) -> None:
+    draft = session.open(CAT).replace(0, "zebra")
+    assert session.submit(lambda: session.confirm(draft)).result(SOON).accepted
+    assert session.submit(session.undo_confirm).result(SOON) is draft
+
+
+# Requests and listeners
+
+
+def test_a_newer_revision_of_the_same_draft_replaces_an_older_one(session: camit.Session) -> None:
+    draft = session.open(CAT)
+    gate = threading.Event()
+    session.submit(lambda: gate.wait(SOON))
+    old = session.submit(lambda: draft.replace(0, "zebra"), key=draft.id)
+    new = session.submit(lambda: draft.replace(0, "tiger"), key=draft.id)
+    gate.set()
+    assert "tiger" in new.result(SOON).text
+    with pytest.raises((Cancelled, CancelledError)):
+        old.result(SOON)
+    assert draft.revisions == 1
+
+
+def test_listeners_hear_every_change_and_cannot_break_it(session: camit.Session) -> None:
+    heard: list[int] = []
+    session.on_change(lambda: heard.append(len(session.events)))
+    session.on_change(lambda: 1 / 0)  # type: ignore[arg-type,return-value]
+    draft = session.open(CAT)
+    draft.replace(0, "zebra").undo().redo().release(0)
+    session.memory.add("mat", "carpet")
+    session.configure(beam=1)
+    session.visit(draft)
+    assert len(heard) == 8
+    session.confirm(draft)  # once for the sentence, once for the lesson
+    assert len(heard) == 10
+
+
+def test_a_closed_session_refuses_politely() -> None:
+    session = camit.Session(toy())
+    draft = session.open(CAT)
+    session.close()
+    session.close()
+    with pytest.raises(SessionError, match="closed"):
+        draft.replace(0, "zebra")
+    assert draft.text  # what is there can still be read
+
+
+def test_a_session_nobody_holds_goes_away(tmp_path: Path) -> None:
+    session = camit.Session(toy(), journal=tmp_path / "one")
+    session.open(CAT)
+    thread, gone = session.worker._thread, weakref.ref(session)
+    del session
+    gc.collect()
+    thread.join(SOON)
+    assert gone() is None and not thread.is_alive()
+    camit.Session.restore(tmp_path / "one", toy()).close()  # and nobody holds its journal
+
+
+# Effort
+
+
+def test_events_say_what_was_done_and_what_it_took(session: camit.Session) -> None:
+    draft = session.open(CAT)
+    draft.replace(0, "zebra").insert(0, "big", keystrokes=4, mouse=2).undo()
+    session.visit(draft)
+    session.confirm(draft)
+    kinds = [(e.kind, e.draft, e.typed, e.keystrokes, e.mouse) for e in session.events]
+    assert kinds == [
+        ("open", 0, "", 0, 0),
+        ("replace", 0, "zebra", 6, 1),
+        ("insert", 0, "big", 4, 2),
+        ("undo", 0, "", 0, 1),
+        ("visit", 0, "", 0, 0),
+        ("confirm", 0, "", 0, 1),
+    ]
+    times = [e.time for e in session.events]
+    assert times == sorted(times)
+
+
+def test_statistics_by_hand() -> None:
+    events = [
+        Event(100.0, "open", 0),
+        Event(110.0, "replace", 0, "two words", 10, 1),
+        Event(115.0, "open", 1),  # nobody works on draft 0 meanwhile
+        Event(120.0, "visit", 0),
+        Event(125.0, "confirm", 0, "", 0, 1),
+        Event(130.0, "replace", 1, "never counted", 14, 1),
+        Event(5000.0, "visit", 2),
+        Event(9000.0, "confirm", 2, "", 0, 1),  # a pause, cut at five minutes
+    ]
+    results = [Result(0, words=5, characters=20, revisions=1), Result(2, words=5, characters=30, revisions=0)]
+    found = statistics(results, events)
+    assert found.confirmed == 2
+    assert found.revisions_per_sentence == 0.5
+    assert found.seconds_per_sentence == (10.0 + 5.0 + 300.0) / 2
+    assert found.wsr == pytest.approx(2 / 10)
+    assert found.mar == pytest.approx(3 / 50)
+    assert found.ksmr == pytest.approx((10 + 3) / 50)
+
+
+def test_statistics_of_a_session(session: camit.Session) -> None:
+    assert session.statistics() == Statistics()
+    draft = session.open(CAT).replace(0, "zebra")
+    session.open(DOG).replace(0, "tiger")  # not confirmed, so not counted
+    session.confirm(draft)
+    found = session.statistics()
+    assert (found.confirmed, found.revisions_per_sentence) == (1, 1.0)
+    assert found.ksmr == pytest.approx((6 + 1 + 1) / len(draft.text))
+    assert found.seconds_per_sentence >= 0.0
+
+
+# Memory by hand, from any thread
+
+
+def test_the_memory_is_changed_on_the_worker(session: camit.Session, tmp_path: Path) -> None:
+    glossary = tmp_path / "glossary.tsv"
+    glossary.write_text("cat\ttiger\ndog\thound\n", encoding="utf-8")
+    entries = session.memory.import_tsv(glossary)
+    assert [e.text for e in session.memory.entries] == ["tiger", "hound"]
+    session.memory.pin(entries[0].id)
+    session.memory.unpin(entries[0].id)
+    session.memory.remove(entries[0].id)
+    assert [e.text for e in session.memory.entries] == ["hound"]
+    draft = session.open(DOG)
+    found = session.memory.weights(draft)
+    assert len(found.theta) == len(found.r) == len(draft.tokens) and found.entries == (entries[1].id,)
+    session.memory.clear()
+    assert session.memory.entries == ()
+
+
+def test_a_bad_glossary_changes_nothing(session: camit.Session, tmp_path: Path) -> None:
+    glossary = tmp_path / "glossary.tsv"
+    glossary.write_text("cat\ttiger\ndog\t\n", encoding="utf-8")
+    session.memory.add("mat", "carpet")
+    with pytest.raises(InputError, match="line 2"):
+        session.memory.import_tsv(glossary)
+    assert [e.text for e in session.memory.entries] == ["carpet"]
+
+
+def test_threads_do_not_get_into_each_others_way(session: camit.Session) -> None:
+    problems: list[BaseException] = []
+
+    def hammer(n: int) -> None:
+        rng = Random(n)
+        try:
+            for _ in range(2):
+                draft = session.open(rng.choice((WHY, CAT)))
+                oracle = Oracle(draft, session.translator.target_vocabulary)
+                for _ in range(3):
+                    oracle.play(chance.action(rng, session.translator.target_vocabulary, draft))
+                session.memory.add(f"cat {n}", "tiger")
+                session.confirm(draft)
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=hammer, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert [draft.id for draft in session.drafts] == list(range(6))
+    assert all(draft.confirmed for draft in session.drafts) and len(session.learning.lessons) == 6
