@@ -189,7 +189,7 @@ describe("keys", () => {
   it("are marked as ours before a notebook that listens early looks", async () => {
     const seen: Record<string, boolean> = {};
     const early = (event: KeyboardEvent) => {
-      seen[event.key] = (event.target as Element).closest("[data-lm-suppress-shortcuts]") !== null;
+      seen[event.key] = (event.target as Element).hasAttribute("data-lm-suppress-shortcuts");
     };
     document.addEventListener("keydown", early, true);
     one(".camit-word")?.focus();
@@ -199,6 +199,18 @@ describe("keys", () => {
     await press("d");
     document.removeEventListener("keydown", early, true);
     expect(seen).toEqual({ s: false, z: true, d: true });
+  });
+
+  it("are marked only where the keyboard is", async () => {
+    const marked = () => all("[data-lm-suppress-shortcuts]");
+    one(".camit-row")?.focus();
+    await press("d");
+    expect(marked()).toEqual([one(".camit-row")]);
+    one(".camit-confirm")?.focus();
+    expect(marked()).toEqual([]);
+    await press("d");
+    await press("s", { ctrlKey: true });
+    expect(marked()).toEqual([]);
   });
 
   it("open and close the help", async () => {

@@ -1,5 +1,5 @@
 /** One view of the widget: the parts in their places, and the keyboard. */
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { perform } from "../commands";
 import { command, type Place } from "../keyboard";
 import type { Store } from "../store";
@@ -19,7 +19,8 @@ import { TargetLine } from "./TargetLine";
 
 export function App({ store }: { store: Store }) {
   const root = useRef<HTMLElement>(null);
-  useEffect(() => {
+  // At once: the first key may come before the first paint.
+  useLayoutEffect(() => {
     const element = root.current;
     if (!element) return;
     const theme = watchTheme(element, (found) => {
@@ -70,23 +71,38 @@ function Desk({ store }: { store: Store }) {
 }
 
 /** Keys we understand are ours, and so is every plain key; Ctrl+S and its like belong to the notebook. */
-function isOurs(event: KeyboardEvent): boolean {
+function isOurs(event: KeyboardEvent, target: HTMLElement): boolean {
   const plain = !(event.ctrlKey || event.metaKey || event.altKey);
-  return plain || command(event, placeOf(event.target as HTMLElement)) !== null;
+  return plain || command(event, placeOf(target)) !== null;
 }
+
+const SUPPRESS = "data-lm-suppress-shortcuts";
 
 /**
  * Notebooks listen for their shortcuts on the document, some before the widget sees a key (Notebook 7), some after
- * (JupyterLab). Both leave alone what happens inside an element with this attribute, so it says, key by key and before
- * anybody else looks, whether the key is ours.
+ * (JupyterLab). Both let a key be that is pressed in an element with this attribute, so the element is told, key by key
+ * and before anybody else looks. It must be that element itself: their selectors match the focused one first.
  */
 function keepKeys(root: HTMLElement): () => void {
+  let marked: HTMLElement | null = null;
+  const release = () => {
+    marked?.removeAttribute(SUPPRESS);
+    marked = null;
+  };
   const claim = (event: KeyboardEvent) => {
-    if (event.target instanceof HTMLElement && root.contains(event.target))
-      root.toggleAttribute("data-lm-suppress-shortcuts", isOurs(event));
+    release();
+    const [target] = event.composedPath(); // in a shadow tree, `event.target` is its host by now
+    if (!(target instanceof HTMLElement) || !root.contains(target) || !isOurs(event, target)) return;
+    target.setAttribute(SUPPRESS, "");
+    marked = target;
   };
   window.addEventListener("keydown", claim, true);
-  return () => window.removeEventListener("keydown", claim, true);
+  root.addEventListener("focusout", release);
+  return () => {
+    release();
+    window.removeEventListener("keydown", claim, true);
+    root.removeEventListener("focusout", release);
+  };
 }
 
 function onKey(event: KeyboardEvent, store: Store): void {
@@ -94,7 +110,7 @@ function onKey(event: KeyboardEvent, store: Store): void {
   const target = event.target as HTMLElement;
   const wanted = command(event, placeOf(target));
   if (wanted && perform(wanted, store, target)) event.preventDefault();
-  if (isOurs(event)) event.stopPropagation();
+  if (isOurs(event, target)) event.stopPropagation();
 }
 
 function placeOf(target: HTMLElement): Place {
