@@ -84,7 +84,7 @@ def normalise(text: object, *, limit: int = MAX_CHARACTERS, what: str = "text") 
             f"{what} has {len(text):,} characters; at most {limit:,} fit. Split it into sentences first."
         )
     clean = fold("".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in text))
-    if not clean:
+    if all(unicodedata.category(c) == "Cf" for c in clean):  # marks that show nothing of their own
         raise InputError(
             f"{what} is empty (nothing but white space or control characters); pass at least one word."
         )

@@ -106,14 +106,14 @@ class Translator:
         progress: Callable[[int], None] = lambda done: None,
     ) -> list[Translation]:
         """Translate many sentences, similar lengths together; the result does not depend on the company."""
-        if isinstance(texts, str) or not isinstance(texts, Sequence):
+        if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
             raise InputError("translate_batch takes a list of sentences; use translate for a single one.")
         check_beam(beam)
-        sources = [
-            normalise(text, what=f"sentence {i + 1}" if len(texts) > 1 else "text")
-            for i, text in enumerate(texts)
-        ]
-        ids = [self.encode_source(source) for source in sources]
+        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+            raise InputError(f"batch must be a whole number from 1, not {batch!r}.")
+        names = [f"sentence {i + 1}" if len(texts) > 1 else "text" for i in range(len(texts))]
+        sources = [normalise(text, what=name) for text, name in zip(texts, names, strict=True)]
+        ids = [self.encode_source(source, what=name) for source, name in zip(sources, names, strict=True)]
         results: list[Translation | None] = [None] * len(texts)
         order = sorted(range(len(texts)), key=lambda i: len(ids[i]))
         for first in range(0, len(order), batch):
@@ -125,12 +125,12 @@ class Translator:
             progress(len(chosen))
         return [translation for translation in results if translation is not None]
 
-    def encode_source(self, text: str) -> list[int]:
+    def encode_source(self, text: str, *, what: str = "the sentence") -> list[int]:
         """Source pieces as the network reads them."""
         ids = self.source_vocabulary.feed(self.source_vocabulary.encode(text))
         if len(ids) > MAX_SOURCE_PIECES:
             raise InputError(
-                f"the sentence has {len(ids)} pieces; the model reads at most {MAX_SOURCE_PIECES}. "
+                f"{what} has {len(ids)} pieces; the model reads at most {MAX_SOURCE_PIECES}. "
                 "Split it into sentences first."
             )
         return ids
