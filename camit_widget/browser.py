@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_START_SECONDS = 180  # a busy machine takes its time
+PATIENCE_MS = 240_000  # what is waited for always comes, on a busy machine later
 
 
 class BrowserError(CamitError):
@@ -96,7 +96,7 @@ def serving(command: Sequence[str], root: pathlib.Path, ready: str) -> Iterator[
 
 
 def _wait_for(address: str, server: subprocess.Popen[bytes], log: pathlib.Path) -> None:
-    deadline = time.monotonic() + _START_SECONDS
+    deadline = time.monotonic() + PATIENCE_MS / 1000
     while time.monotonic() < deadline and server.poll() is None:
         try:
             urllib.request.urlopen(address, timeout=2)
@@ -106,7 +106,7 @@ def _wait_for(address: str, server: subprocess.Popen[bytes], log: pathlib.Path) 
         except OSError:
             time.sleep(0.2)
     raise BrowserError(
-        f"The server did not come up in {_START_SECONDS} s. Its log ends: {log.read_text()[-800:]}"
+        f"The server did not come up in {PATIENCE_MS / 1000:.0f} s. Its log ends: {log.read_text()[-800:]}"
     )
 
 
@@ -140,14 +140,14 @@ class Lab:
         self._notebooks += 1
         name = f"notebook-{self._notebooks}.ipynb"
         (self.root / name).write_text(notebook(cells), encoding="utf-8")
-        page.goto(f"{self.address}/lab/tree/{name}?reset")
+        page.goto(f"{self.address}/lab/tree/{name}?reset", timeout=PATIENCE_MS)
         self.wait_for_kernel(page)
         return name
 
     @staticmethod
     def wait_for_kernel(page: Page) -> None:
         # The toolbar's indicator says idle before there is a session, and a cell run then is lost.
-        page.locator(".jp-StatusBar-TextItem", has_text="| Idle").wait_for(timeout=60_000)
+        page.locator(".jp-StatusBar-TextItem", has_text="| Idle").wait_for(timeout=PATIENCE_MS)
 
     @staticmethod
     def run(page: Page, *sources: str) -> None:
@@ -158,7 +158,7 @@ class Lab:
     def widget(page: Page, number: int = 0) -> Locator:
         """A widget on the page, once it shows a translation."""
         widget = page.locator(".camit").nth(number)
-        widget.locator(".camit-word").first.wait_for(timeout=90_000)
+        widget.locator(".camit-word").first.wait_for(timeout=PATIENCE_MS)
         return widget
 
 

@@ -30,10 +30,12 @@ class Dispatcher:
         session: camit.Session,
         handle: Callable[[protocol.AnyRequest], protocol.AnyResult],
         send: Callable[[protocol.AnyAnswer], None],
+        greet: Callable[[], None],
     ) -> None:
         self._session = session
         self._handle = handle
         self._send = send
+        self._greet = greet
 
     def receive(self, content: object) -> None:
         """Take one message from the browser; never raises."""
@@ -45,6 +47,7 @@ class Dispatcher:
             return
         if isinstance(request, protocol.Hello):
             # At once, even while the worker is busy.
+            self._greet()
             self._send(protocol.Done(request.view, request.id, protocol.Nothing()))
             return
         try:

@@ -76,7 +76,7 @@ class CamitWidget(anywidget.AnyWidget):
         self._session = session
         self._desk = Desk(session, texts)
         self._handlers = Handlers(self._desk, self._publish, self._exported, self._trouble)
-        self._dispatcher = Dispatcher(session, self._handlers.handle, self._answer)
+        self._dispatcher = Dispatcher(session, self._handlers.handle, self._answer, self._show_again)
         self._publishing = threading.RLock()
         self._published: dict[str, msgspec.Struct] = {}
         self._closed = False
@@ -170,6 +170,15 @@ class CamitWidget(anywidget.AnyWidget):
                 self._published[name] = values[name]
                 self.set_trait(name, msgspec.to_builtins(values[name]))
         return changed
+
+    def _show_again(self) -> None:
+        """Send everything once more to a view that is new.
+
+        A page reads the state of a widget first and listens for changes a moment later (ipywidgets' manager
+        does when a page is loaded anew, and in Voila): a change in between would never be seen.
+        """
+        with self._publishing:
+            self.send_state(list(self._published))
 
     def _answer(self, answer: protocol.AnyAnswer) -> None:
         self.send(msgspec.to_builtins(answer))

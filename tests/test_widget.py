@@ -517,6 +517,18 @@ def test_the_bundle_and_the_saved_state_stay_small(make: Make) -> None:
     assert len(msgspec.json.encode(widget.get_state())) <= 400_000
 
 
+def test_a_view_that_says_hello_gets_the_whole_state_before_its_answer(make: Make) -> None:
+    widget = opened(make())
+    widget.comm.sent.clear()
+    ask(widget, type="hello")
+    state, answer = widget.comm.sent
+    assert state["method"] == "update"
+    assert state["state"]["_sentence"] == widget._sentence
+    assert {"_overview", "_looks", "_memory", "_learning", "_settings"} < set(state["state"])
+    assert "_esm" not in state["state"], "the bundle is there already"
+    assert answer["content"]["type"] == "done"
+
+
 def test_unchanged_state_is_not_sent_again(make: Make) -> None:
     widget = opened(make())
     widget.session.submit(lambda: None).result()

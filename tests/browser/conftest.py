@@ -10,14 +10,14 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from camit_widget import browser as harness
-from tests.browser.steps import SENTENCES, Show
+from tests.browser.steps import SENTENCES, Show, ran
 
 _CLEAN = "import ipywidgets\nipywidgets.Widget.close_all()"
 AXE = pathlib.Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
 
 
-# What is waited for always comes, on a busy machine later; nothing here measures time.
-expect.set_options(timeout=30_000)
+# Nothing here measures time.
+expect.set_options(timeout=harness.PATIENCE_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,6 +43,7 @@ def lab() -> Iterator[harness.Lab]:
 def shared_page(browser: Browser, lab: harness.Lab) -> Iterator[Page]:
     """A notebook whose kernel has the engine in memory already."""
     context = browser.new_context(viewport={"width": 1280, "height": 1000})
+    context.set_default_timeout(harness.PATIENCE_MS)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
     lab.open(page)
@@ -66,13 +67,16 @@ def page(shared_page: Page) -> Iterator[Page]:
 
 @pytest.fixture
 def show(page: Page, lab: harness.Lab) -> Show:
-    """Run cells that make a widget `w`, and give the widget once its sentence is there."""
+    """Run a cell that makes a widget `w`, and more after it; give the widget once its sentence is there.
+
+    The first cell has then run; the others may be running.
+    """
 
     def run(sentences: list[str] | None = None, *more: str, options: str = "") -> Locator:
         made = f"w = CamitWidget({sentences or SENTENCES!r}{options})"
         # Widgets of earlier tests would be saved with the notebook, and their sessions would go on.
         lab.run(page, f"{_CLEAN}\nfrom camit_widget import CamitWidget\n{made}\nw", *more)
-        page.locator(".jp-OutputArea .camit").first.wait_for(timeout=60_000)
+        ran(page, 0)
         return lab.widget(page)
 
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import Locator, Page, expect
@@ -27,9 +28,15 @@ def words(widget: Locator) -> list[str]:
     return texts
 
 
+def ran(page: Page, cell: int) -> None:
+    """Wait until a cell of the notebook has run."""
+    prompt = page.locator(".jp-Notebook .jp-Cell").nth(cell).locator(".jp-InputPrompt")
+    expect(prompt).to_have_text(re.compile(r"\[\d+\]:"))
+
+
 def settled(widget: Locator) -> None:
     """Wait until nothing is on its way any more."""
-    widget.locator(".camit-target[aria-busy=false]:not(:has([data-pending]))").wait_for(timeout=30_000)
+    widget.locator(".camit-target[aria-busy=false]:not(:has([data-pending]))").wait_for()
 
 
 def word(widget: Locator, index: int) -> Locator:
@@ -55,5 +62,5 @@ def confirm(page: Page, widget: Locator) -> None:
     before = row.count()
     page.keyboard.press("Control+Enter")
     expect(row).to_have_count(before + 1)
-    expect(widget.locator(".camit-note")).to_contain_text("confirmed", timeout=20_000)
+    expect(widget.locator(".camit-note")).to_contain_text("confirmed")
     settled(widget)

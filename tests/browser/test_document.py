@@ -9,7 +9,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from camit_widget import browser as harness
-from tests.browser.steps import NAMED, Show, confirm, settled, type_over, words
+from tests.browser.steps import NAMED, Show, confirm, ran, settled, type_over, words
 
 
 def test_confirming_shows_the_lesson_and_goes_on_and_can_be_taken_back(page: Page, show: Show) -> None:
@@ -33,7 +33,7 @@ def test_a_remembered_word_comes_back_with_its_weight_badge_and_heat_map(page: P
     confirm(page, widget)
     widget.locator(".camit-row").nth(2).click()
     badge = widget.locator(".camit-word .camit-badge")
-    expect(badge).to_have_count(1, timeout=20_000)
+    expect(badge).to_have_count(1)
     expect(badge).to_have_attribute("title", re.compile("“Redford”, sentence 1"))
     theta = badge.locator("..").evaluate("(word) => Number(word.style.getPropertyValue('--theta'))")
     assert theta > 0.3
@@ -120,7 +120,7 @@ def test_a_second_run_of_the_cell_works(page: Page, show: Show) -> None:
 def test_an_exception_in_the_engine_is_shown_in_place(page: Page, show: Show) -> None:
     widget = show(None, "w.drafts[0].replace = lambda *_, **__: 1 / 0")
     before = words(widget)
-    page.wait_for_timeout(300)
+    ran(page, 1)
     widget.locator(".camit-word").nth(1).click()
     page.keyboard.type("met")
     page.keyboard.press("Enter")
@@ -133,16 +133,17 @@ def test_an_exception_in_the_engine_is_shown_in_place(page: Page, show: Show) ->
 
 
 def test_a_running_cell_does_not_freeze_the_widget(page: Page, show: Show) -> None:
-    widget = show(None, "import time\nfor _ in range(200):\n    time.sleep(0.1)")
+    # Far longer than a change takes on any machine; interrupted once it is made.
+    widget = show(None, "import time\nfor _ in range(3000):\n    time.sleep(0.1)")
     prompt = page.locator(".jp-Cell").nth(1).locator(".jp-InputPrompt")
     expect(prompt).to_have_text("[*]:")
-    type_over(page, widget, 1, "met")
-    expect(prompt).to_have_text("[*]:")
-    expect(widget.locator(".camit-connection")).to_have_count(0)
-    page.evaluate("jupyterapp.commands.execute('notebook:interrupt-kernel')")
-    expect(page.locator(".jp-Cell").nth(1).locator(".jp-InputPrompt")).not_to_have_text(
-        "[*]:", timeout=10_000
-    )
+    try:
+        type_over(page, widget, 1, "met")
+        expect(prompt).to_have_text("[*]:")
+        expect(widget.locator(".camit-connection")).to_have_count(0)
+    finally:
+        page.evaluate("jupyterapp.commands.execute('notebook:interrupt-kernel')")
+        ran(page, 1)
 
 
 def test_two_hundred_sentences_can_be_entered_anywhere(page: Page, show: Show) -> None:
@@ -150,7 +151,7 @@ def test_two_hundred_sentences_can_be_entered_anywhere(page: Page, show: Show) -
     expect(widget.locator(".camit-row")).to_have_count(200)
     widget.locator(".camit-row").nth(149).click()
     expect(widget.locator(".camit-source")).to_contain_text("150")
-    widget.locator(".camit-target .camit-word").first.wait_for(timeout=20_000)
+    widget.locator(".camit-target .camit-word").first.wait_for()
     settled(widget)
     type_over(page, widget, 1, "visitor")
     expect(widget.locator(".camit-row").nth(149)).to_have_attribute("data-status", "revised")
@@ -174,6 +175,7 @@ def test_markup_in_sentences_is_text_everywhere(
 ) -> None:
     path = tmp_path / "offline.html"
     widget = show([EVIL, "你好。"], f"_ = w.to_html({str(path)!r})")
+    ran(page, 1)
     type_over(page, widget, 0, "<img src=x onerror=window.hacked=2>")
     confirm(page, widget)
     widget.locator(".camit-row").nth(0).click()
@@ -197,7 +199,7 @@ def test_the_offline_page_shows_the_same_view_read_only(
     type_over(page, widget, 0, "Redford")
     confirm(page, widget)
     widget.locator(".camit-row").nth(2).click()
-    expect(widget.locator(".camit-badge")).to_have_count(1, timeout=20_000)
+    expect(widget.locator(".camit-badge")).to_have_count(1)
     widget.locator(".camit-row").nth(1).click()
     with page.expect_download() as download:
         widget.get_by_role("button", name="Copy, export, settings").click()
@@ -262,7 +264,7 @@ def test_a_restarted_kernel_is_said_clearly_and_running_the_cell_again_helps(
     before = words(widget)
     page.evaluate("jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
     notice = widget.locator(".camit-connection[data-connection=lost]")
-    expect(notice).to_contain_text("run the cell again", timeout=20_000)
+    expect(notice).to_contain_text("run the cell again")
     assert words(widget) == before
     widget.locator(".camit-word").nth(1).click()
     expect(widget.locator(".camit-editor")).to_have_count(0)
