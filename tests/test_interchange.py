@@ -175,7 +175,7 @@ def test_any_text_comes_back_from_tsv(source: str, target: str) -> None:
 
 
 def test_tsv_is_a_corpus_that_simulate_reads(tmp_path: Path) -> None:
-    from camit.simulate.corpus import read_corpus
+    from camit.corpus import read_corpus
 
     pairs = [Sentence("他来了。", "He came.", "scene"), Sentence("她走了。", "She left.", "talk")]
     write(pairs, tmp_path / "both.tsv.gz")

@@ -13,8 +13,9 @@ import pytest
 
 from camit import cli
 from camit.checkpoint import Checkpoint, save_checkpoint
+from camit.corpus import documents
 from camit.errors import CamitError, CorpusError, InputError
-from camit.simulate.corpus import documents, looks_lowercased, read_lines
+from camit.simulate.corpus import looks_lowercased, read_lines
 from camit.simulate.metrics import Sentence
 from camit.simulate.plot import plot
 from camit.simulate.report import Page, write_results

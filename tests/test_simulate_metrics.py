@@ -7,6 +7,7 @@ import math
 import pytest
 import sacrebleu
 
+from camit.corpus import Pair
 from camit.errors import InputError
 from camit.plan import Version
 from camit.simulate.metrics import (
@@ -23,7 +24,6 @@ from camit.simulate.rounds import Round, Turn
 from camit.simulate.screen import Edit, opened
 from camit.simulate.users import Judge, Reference
 from camit.text import UNK
-from camit.training.corpus import Pair
 from tests.helpers import word_vocabulary
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from camit.corpus import Pair
 from camit.errors import InputError
 from camit.plan import Version
 from camit.search.revise import Searcher, Settings
@@ -15,7 +16,6 @@ from camit.simulate.protocols import PROTOCOLS, protocol
 from camit.simulate.rounds import Rules
 from camit.simulate.screen import Edit, after, by_hand, opened, planned, text, words
 from camit.simulate.users import USERS, Judge, Reference, blocks, candidates, distance, leftmost, user
-from camit.training.corpus import Pair
 from camit.translator import Translator, load
 from tests.helpers import tiny_translator, word_vocabulary
 

@@ -24,11 +24,11 @@ import torch
 import camit.checkpoint
 import camit.training.run
 from camit.checkpoint import load_checkpoint
+from camit.corpus import read_corpus
 from camit.errors import CorpusError, TrainingError
 from camit.search.scoring import Directions
 from camit.training.batches import Mixture
 from camit.training.command import ENVIRONMENT
-from camit.training.corpus import read_corpus
 from camit.training.distributed import Processes
 from camit.training.memory_stage import run_memory_stage, sample_documents
 from camit.training.run import RunFolder

@@ -1,4 +1,4 @@
-"""Corpora to simulate on: the trainer's TSV format, with at least one reference on every line.
+"""Corpora to simulate on: every line has the same number of references, all of them sentences.
 
 Adjacent lines of one document are one session, as in the paper, so the order of lines is kept.
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby, islice
 from pathlib import Path
 
+from camit.corpus import Pair, read_corpus
 from camit.errors import CorpusError, InputError
 from camit.text import normalise
-from camit.training.corpus import Pair, read_corpus
 
 # A corpus with more lines than this that begin with a small letter was lower-cased in part, and is scored
 # without case.
@@ -25,10 +24,8 @@ def read_lines(path: Path | str, limit: int | None = None) -> list[Pair]:
     >>> read_lines("dev.tsv", limit=2)[0].references  # doctest: +SKIP
     ('okay, this is it.',)
     """
-    if limit is not None and limit < 1:
-        raise InputError(f"limit must be at least 1, not {limit!r}; leave it out to read the whole corpus.")
     pairs: list[Pair] = []
-    for pair in islice(read_corpus(Path(path)), limit):
+    for pair in read_corpus(Path(path), limit):
         where = f"{path}, line {pair.line}"
         if pairs and len(pair.references) != len(pairs[0].references):
             raise CorpusError(
@@ -44,11 +41,6 @@ def read_lines(path: Path | str, limit: int | None = None) -> list[Pair]:
             raise CorpusError(f"{where}: {error}") from None
         pairs.append(replace(pair, source=source, references=references))
     return pairs
-
-
-def documents(lines: Sequence[Pair]) -> list[list[Pair]]:
-    """Adjacent lines of one document together, in order."""
-    return [list(group) for _, group in groupby(lines, key=lambda line: line.document)]
 
 
 def looks_lowercased(lines: Sequence[Pair]) -> bool:

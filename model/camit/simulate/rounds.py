@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
+from camit.corpus import Pair
 from camit.plan import Plan, Version
 from camit.search.revise import Readers, Revision, Searcher, Settings
 from camit.simulate.protocols import Protocol
 from camit.simulate.screen import Edit, after, opened, planned, text, words
 from camit.simulate.users import Judge, Proposer, Reference, Situation, candidates, leftmost
-from camit.training.corpus import Pair
 from camit.translator import Translator
 
 BATCH = 96  # requests decoded together

@@ -23,21 +23,21 @@ from typing import Any
 import msgspec
 import torch
 
+from camit.corpus import Pair, documents
 from camit.errors import InputError
 from camit.search.revise import Settings
-from camit.simulate.corpus import documents, looks_lowercased, read_lines
+from camit.simulate.corpus import looks_lowercased, read_lines
 from camit.simulate.history import Confirmed, History
 from camit.simulate.metrics import Figures, Sentence, figures, record
 from camit.simulate.protocols import protocol
 from camit.simulate.rounds import Rules
 from camit.simulate.users import Judge, user
-from camit.training.corpus import Pair
 from camit.translator import Translator, check_beam, load
 
 SHARE = 16  # independent lines played together
 # The files of this package that results depend on.
 PLAYING = (
-    *(f"{name}.py" for name in ("gate", "learning", "memory", "plan", "text", "translator")),
+    *(f"{name}.py" for name in ("corpus", "gate", "learning", "memory", "plan", "text", "translator")),
     "networks/*.py",
     "search/*.py",
     *(f"simulate/{name}.py" for name in ("corpus", "history", "metrics", "protocols", "rounds", "run")),

@@ -23,7 +23,7 @@ def evaluate(
     import torch
 
     from camit.checkpoint import load_checkpoint
-    from camit.training.corpus import read_corpus
+    from camit.corpus import read_corpus
     from camit.training.scores import evaluate_model
     from camit.training.start import dev_batches
     from camit.translator import check_beam
@@ -35,7 +35,7 @@ def evaluate(
     table = Table("corpus", "lines", "direction", "BLEU", "chrF", "perplexity")
     results = []
     for path in corpus:
-        pairs = list(read_corpus(path))[:limit]
+        pairs = list(read_corpus(path, limit))
         batches = dev_batches(path, pairs, *vocabularies)
         for way, scores in evaluate_model(
             checkpoint.network, vocabularies, pairs, batches, beam=beam, lowercase=lowercase

@@ -21,8 +21,9 @@ import msgspec
 import numpy as np
 
 from camit.checkpoint import write_atomically
+from camit.corpus import Pair, read_corpus
 from camit.text import SPECIALS, Vocabulary
-from camit.training.corpus import LANGUAGE_SAMPLE, Pair, check_languages, read_corpus
+from camit.training.languages import LANGUAGE_SAMPLE, check_languages
 
 CHUNK = 20_000  # lines that one process encodes at a time
 _VERSION = 1

@@ -16,13 +16,13 @@ import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from camit.corpus import documents, read_corpus
 from camit.errors import TrainingError
 from camit.gate import Gate, Gates, Keys, PaperGate, evidence
 from camit.memory import PRESETS, Alignment, Anchor, match_anchors
@@ -30,7 +30,6 @@ from camit.networks import Features
 from camit.search.grid import Phrase, occurrences
 from camit.search.scoring import score
 from camit.text import fold
-from camit.training.corpus import read_corpus
 from camit.translator import Translator
 
 Document = Sequence[tuple[str, str]]
@@ -68,15 +67,11 @@ class GateReport:
 
 def documents_of(path: Path, length: int = DOCUMENT) -> Iterator[Document]:
     """The documents of a corpus file as lists of sentence pairs; long ones are cut."""
-    for _, pairs in groupby(read_corpus(path), key=lambda pair: pair.document):
-        document: list[tuple[str, str]] = []
-        for pair in pairs:
-            document.append((pair.source, pair.references[0]))
-            if len(document) == length:
+    for pairs in documents(read_corpus(path)):
+        for first in range(0, len(pairs), length):
+            document = [(pair.source, pair.target) for pair in pairs[first : first + length]]
+            if len(document) > 1:
                 yield document
-                document = []
-        if len(document) > 1:
-            yield document
 
 
 def train_gates(

@@ -10,12 +10,12 @@ import msgspec
 import sacrebleu
 import torch
 
+from camit.corpus import Pair
 from camit.networks import Network
 from camit.search.grid import Problem, search
 from camit.search.scoring import Directions, read_sources
 from camit.text import Vocabulary
 from camit.training.batches import Batch
-from camit.training.corpus import Pair
 from camit.training.loss import BothDirections
 from camit.translator import limit_for
 

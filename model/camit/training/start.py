@@ -9,13 +9,14 @@ import msgspec
 import numpy as np
 
 from camit.checkpoint import load_checkpoint
+from camit.corpus import Pair, read_corpus
 from camit.errors import CorpusError, TrainingError
 from camit.networks import Network, build
 from camit.text import Vocabulary
 from camit.training.batches import Batch, BatchSource, pad
-from camit.training.corpus import Pair, check_languages, read_corpus
 from camit.training.distributed import Processes
 from camit.training.examples import Report, encode_corpus
+from camit.training.languages import check_languages
 from camit.training.run import RunFolder
 from camit.training.settings import Settings
 from camit.training.trainer import DevSet, Tick, Trainer

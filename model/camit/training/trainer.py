@@ -18,11 +18,11 @@ import torch
 from torch import Tensor, nn
 
 from camit.checkpoint import Checkpoint
+from camit.corpus import Pair
 from camit.errors import TrainingError
 from camit.networks import Network
 from camit.text import Vocabulary
 from camit.training.batches import Batch, BatchSource
-from camit.training.corpus import Pair
 from camit.training.distributed import Processes
 from camit.training.loss import BothDirections
 from camit.training.run import Position, RunFolder

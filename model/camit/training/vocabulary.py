@@ -8,6 +8,7 @@ from pathlib import Path
 
 import sentencepiece
 
+from camit.corpus import read_corpus
 from camit.errors import TrainingError
 from camit.text import (
     BOS,
@@ -21,7 +22,6 @@ from camit.text import (
     fold,
     segment,
 )
-from camit.training.corpus import read_corpus
 from camit.training.settings import Preset, Settings
 
 SAMPLE = 1_000_000  # sentences that sentencepiece looks at

@@ -1,43 +1,19 @@
-"""Corpora: `document<TAB>source<TAB>reference`, plain or gzip, read with errors that name file and line.
+"""Corpora: `document<TAB>source<TAB>reference[<TAB>reference...]`, plain or gzip; errors name file and line.
 
-Adjacent lines of one document are one session (the revision memory lives on that), so their order is kept.
+The one reader of this format, for training, evaluation and simulation alike. Adjacent lines of one document
+are one session (the revision memory lives on that), so their order is kept.
 """
 
 from __future__ import annotations
 
 import gzip
-import unicodedata
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
-from camit.errors import CorpusError
-from camit.text import fold
-
-LANGUAGE_SAMPLE = 2_000  # lines looked at when a corpus is checked against the languages named
-
-# Unicode's names of letters begin with their script. Languages not listed here are not checked.
-_SCRIPTS: dict[str, tuple[str, ...]] = {
-    "zh": ("CJK",),
-    "ja": ("CJK", "HIRAGANA", "KATAKANA"),
-    "ko": ("HANGUL",),
-    "ru": ("CYRILLIC",),
-    "uk": ("CYRILLIC",),
-    "bg": ("CYRILLIC",),
-    "el": ("GREEK",),
-    "ar": ("ARABIC",),
-    "fa": ("ARABIC",),
-    "he": ("HEBREW",),
-    "hi": ("DEVANAGARI",),
-    "th": ("THAI",),
-    **dict.fromkeys(
-        ["en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "pl", "cs"], ("LATIN",)
-    ),
-    **dict.fromkeys(
-        ["sk", "hu", "ro", "tr", "vi", "id", "et", "lv", "lt", "sl", "hr", "ca", "eu"], ("LATIN",)
-    ),
-}
+from camit.errors import CorpusError, InputError
 
 
 @dataclass(frozen=True)
@@ -55,8 +31,10 @@ class Pair:
         return self.references[0]
 
 
-def read_corpus(path: Path) -> Iterator[Pair]:
-    """The lines of a TSV corpus, gzip or not; raises `CorpusError` at the first line that is none."""
+def read_corpus(path: Path, limit: int | None = None) -> Iterator[Pair]:
+    """The (first `limit`) lines of a TSV corpus, gzip or not; `CorpusError` at the first that is none."""
+    if limit is not None and limit < 1:
+        raise InputError(f"limit must be at least 1, not {limit!r}; leave it out to read the whole corpus.")
     if not path.is_file():
         raise CorpusError(f"{path} does not exist; give a TSV file: document<TAB>source<TAB>reference.")
     number = 0
@@ -64,6 +42,8 @@ def read_corpus(path: Path) -> Iterator[Pair]:
         with gzip.open(path, "rb") if _is_gzip(path) else path.open("rb") as file:
             for number, data in enumerate(file, start=1):
                 yield _parse(path, number, data)
+                if number == limit:
+                    return
     except (OSError, EOFError, zlib.error) as error:
         raise CorpusError(
             f"{path}, line {number + 1}: cannot be read ({error}); the file is damaged or cut, copy it again."
@@ -72,6 +52,12 @@ def read_corpus(path: Path) -> Iterator[Pair]:
         raise CorpusError(
             f"{path} is empty; a corpus has at least one line document<TAB>source<TAB>reference."
         )
+
+
+def documents(lines: Iterable[Pair]) -> Iterator[list[Pair]]:
+    """Adjacent lines of one document together, in order."""
+    for _, group in groupby(lines, key=lambda line: line.document):
+        yield list(group)
 
 
 def _is_gzip(path: Path) -> bool:
@@ -105,24 +91,3 @@ def _parse(path: Path, number: int, data: bytes) -> Pair:
         side = "source" if not source else "reference"
         raise CorpusError(f"{path}, line {number}: the {side} column is empty; delete the line or fill it.")
     return Pair(number, document, source, tuple(reference for reference in references if reference))
-
-
-def check_languages(path: Path, pairs: Sequence[Pair], source: str, target: str) -> None:
-    """Raise `CorpusError` when a column is plainly not of the language named, by its script."""
-    for side, language in (("source", source), ("reference", target)):
-        scripts = _SCRIPTS.get(language)
-        if scripts is None:
-            continue
-        foreign: list[Pair] = []
-        sample = pairs[:LANGUAGE_SAMPLE]
-        for pair in sample:
-            letters = [c for c in fold(pair.source if side == "source" else pair.target) if c.isalpha()]
-            if letters and not any(unicodedata.name(c, "").startswith(scripts) for c in letters):
-                foreign.append(pair)
-        if len(foreign) * 2 > len(sample):
-            pair = foreign[0]
-            text = pair.source if side == "source" else pair.target
-            raise CorpusError(
-                f"{path}, line {pair.line}: the {side} column is not {language!r} ({text[:40]!r}), and so in "
-                f"{len(foreign)} of {len(sample)} lines; are the columns or --source and --target swapped?"
-            )
