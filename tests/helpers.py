@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import sentencepiece
 import torch
 from torch import Tensor
 
 from camit.checkpoint import Checkpoint
 from camit.networks import Decoder, Encoded, Features, Network, NetworkConfig, State, build
+from camit.soak.chance import few_pieces
 from camit.text import BOS, EOS, PieceVocabulary, WordVocabulary
 from camit.translator import Translator
 
@@ -53,7 +52,6 @@ def word_vocabulary(words: Sequence[str] = (*WORDS, *MARKS), language: str = "en
 
 @cache
 def piece_vocabulary(language: str = "en") -> PieceVocabulary:
-    """Sentencepiece trained on a few lines: words of one and of several pieces, and bytes for the rest."""
     lines = [
         "the cat sat on the mat.",
         "the dog ran, the cat sat!",
@@ -61,23 +59,7 @@ def piece_vocabulary(language: str = "en") -> PieceVocabulary:
         "the cat's dog isn't red; it is a big red dog.",
         "not now, not then, not ever.",
     ]
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines * 20),
-        model_writer=model,
-        vocab_size=320,
-        model_type="unigram",
-        byte_fallback=True,
-        character_coverage=1.0,
-        normalization_rule_name="identity",
-        pad_id=0,
-        unk_id=1,
-        bos_id=2,
-        eos_id=3,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    return PieceVocabulary(model.getvalue(), language)
+    return few_pieces(lines, 320, language)
 
 
 def tiny_translator(arch: str = "transformer", seed: int = 0, words: bool = False) -> Translator:

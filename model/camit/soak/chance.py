@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from functools import cache
 from random import Random
 
@@ -69,11 +70,16 @@ def toy(rng: Random) -> Translator:
 
 @cache
 def _pieces() -> PieceVocabulary:
+    return few_pieces(TOY_SOURCES, 330, "en")
+
+
+def few_pieces(sentences: Sequence[str], size: int, language: str) -> PieceVocabulary:
+    """Sentencepiece trained on a few lines: words of one and of several pieces, and bytes for the rest."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TOY_SOURCES * 20),
+        sentence_iterator=iter([*sentences] * 20),
         model_writer=model,
-        vocab_size=330,
+        vocab_size=size,
         byte_fallback=True,
         character_coverage=1.0,
         normalization_rule_name="identity",
@@ -84,7 +90,7 @@ def _pieces() -> PieceVocabulary:
         hard_vocab_limit=False,
         minloglevel=2,
     )
-    return PieceVocabulary(model.getvalue(), "en")
+    return PieceVocabulary(model.getvalue(), language)
 
 
 def _words() -> WordVocabulary:
