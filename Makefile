@@ -50,11 +50,13 @@ biome: .venv/test-$(PINS)
 vitest: .venv/test-$(PINS)
 	$(JS) run test
 
-# One thread per process: the embedded model is small, and its tests are quicker so.
+# A process per core (the browser tests share one, see tests/conftest.py) and one thread in each: the embedded
+# model is small, and its tests are quicker so.
 pytest: .venv/test-$(PINS) ## the Python tests alone, e.g. make pytest PYTEST_FLAGS="-m 'not browser'"
 	@$(JS) bundle
 	@$(BIN)/python -m scripts.chromium
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_FLAGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest \
+		-n logical --maxprocesses=8 --dist loadgroup --no-loadscope-reorder $(PYTEST_FLAGS)
 
 bench: .venv/bench-$(PINS) ## speed beside CTranslate2 and Hugging Face transformers
 	$(BIN)/camit bench --peers

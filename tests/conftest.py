@@ -15,6 +15,8 @@ hypothesis.settings.register_profile("camit", deadline=None, derandomize="CI" in
 hypothesis.settings.load_profile("camit")
 
 BROWSER = Path(__file__).parent / "browser"
+# What takes longest begins first, so that no process is left alone with it in the end.
+LONGEST = ("browser", "test_notebooks", "test_wheel", "test_search", "test_training")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -24,10 +26,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     All browser tests go to one process (one JupyterLab, one Chromium), so does each file; notebooks go alone.
     """
     for item in items:
-        if BROWSER in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("browser"))
-        elif item.path.stem != "test_notebooks":
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        if group(item) != "test_notebooks":
+            item.add_marker(pytest.mark.xdist_group(group(item)))
+    items.sort(key=lambda item: LONGEST.index(group(item)) if group(item) in LONGEST else len(LONGEST))
+
+
+def group(item: pytest.Item) -> str:
+    return "browser" if BROWSER in item.path.parents else item.path.stem
 
 
 @pytest.fixture(scope="session")
