@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from typer.core import TyperGroup
 
 from camit.errors import CamitError
@@ -58,7 +59,7 @@ def main() -> None:
         app()
     except CamitError as error:
         Console(stderr=True, soft_wrap=True).print(
-            f"[bold red]error:[/] {error}", markup=True, highlight=False
+            f"[bold red]error:[/] {escape(str(error))}", markup=True, highlight=False
         )
         sys.exit(2)
 

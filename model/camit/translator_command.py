@@ -24,6 +24,7 @@ def translate(
     ] = None,
 ) -> None:
     """Translate standard input, one sentence a line; an empty line stays empty."""
+    from camit.text import normalise
     from camit.translator import check_beam, load
 
     check_beam(beam)
@@ -32,6 +33,8 @@ def translate(
     lines = _lines()
     translator = load(model)
     filled = [n for n, line in enumerate(lines) if line.strip()]
+    for n in filled:  # before any work is done, and by the number of the line
+        translator.encode_source(normalise(lines[n], what=_line(n + 1)), what=_line(n + 1))
     texts = [""] * len(lines)
     found = []
     with Progress(
@@ -61,9 +64,12 @@ def translate(
 def _lines() -> list[str]:
     data = sys.stdin.buffer.read()
     try:
-        return data.decode("utf-8-sig").splitlines()
+        # Not splitlines: it splits at form feeds and the like too, and a line in must be a line out.
+        return data.decode("utf-8-sig").removesuffix("\n").split("\n") if data else []
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise InputError(
-            f"standard input, line {line}: not UTF-8; convert it first, e.g. with iconv."
-        ) from None
+        raise InputError(f"{_line(line)}: not UTF-8; convert it first, e.g. with iconv.") from None
+
+
+def _line(number: int) -> str:
+    return f"standard input, line {number}"
