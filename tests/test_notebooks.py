@@ -20,7 +20,11 @@ def test_notebook_runs_from_top_to_bottom(name: str, tmp_path: Path) -> None:
     shutil.copytree(NOTEBOOKS, folder)
     notebook = nbformat.read(folder / f"{name}.ipynb", as_version=4)
     client = nbclient.NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+        notebook,
+        timeout=600,
+        startup_timeout=300,  # of a kernel beside other busy processes
+        kernel_name="python3",
+        resources={"metadata": {"path": str(folder)}},
     )
     client.execute()
 
