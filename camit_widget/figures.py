@@ -59,11 +59,11 @@ def draw(kind: str, sentence: protocol.Sentence, looks: protocol.Looks, memory: 
 
 
 def _memory(sentence: protocol.Sentence, looks: protocol.Looks, memory: protocol.Memory) -> Figure:
-    """theta over the words, then a row for each entry that was looked at: r, fainter where theta is small."""
+    """theta over the words, then a row for each entry that was looked at: theta times r."""
     weights: dict[int, dict[int, float]] = {}
     for look in looks.cells:
         theta = sentence.words[look.word].theta
-        weights.setdefault(look.entry, {})[look.word] = look.weight / 100 * (0.1 + 0.9 * theta)
+        weights.setdefault(look.entry, {})[look.word] = look.weight / 100 * theta
     entries = [entry for entry in memory.entries if entry.id in weights]
     labels = ["θ copy weight", *(_entry_label(entry) for entry in entries)]
     left = _PAD + max(map(_width, labels)) + 10

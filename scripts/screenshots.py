@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 IMAGES = pathlib.Path(__file__).parents[1] / "docs" / "images"
 DOCUMENT = [
-    "雷福昨天来了。",
+    "雷福昨天来参加会议了。",
     "她把钥匙忘在了桌子上。",
     "雷福说他不会来参加会议，因为他病了。",
     "你为什么不告诉我真相？",
@@ -33,6 +33,7 @@ _ALONE = """
 .jp-Cell-inputWrapper, .jp-OutputPrompt, .jp-OutputArea-promptOverlay { display: none !important; }
 .jp-Notebook-footer, .jp-Collapser { display: none !important; }
 .jp-OutputArea-output { overflow: visible !important; }
+.jp-Cell, .jp-Cell::before, .jp-Cell::after { border: 0 !important; box-shadow: none !important; }
 """
 
 
@@ -74,6 +75,7 @@ def _picture(browser: Browser, lab: Lab, theme: str, width: int, path: pathlib.P
 def _play(page: Page, widget: Locator) -> None:
     """A name is corrected and confirmed; two sentences on it comes back; a word there is changed."""
     _fix(page, widget, 0, "Redford")
+    _fix(page, widget, widget.locator(".camit-target .camit-word").count() - 3, "summit")
     page.keyboard.press("Control+Enter")
     widget.locator(".camit-place", has_text="Sentence 2").wait_for()
     _settled(widget)

@@ -198,7 +198,12 @@ def test_a_replaced_word_stands_and_the_rest_follows(make: Make) -> None:
     assert [word["text"] for word in mine] == ["Redford"]
     assert widget._overview["rows"][0]["status"] == "revised"
     assert widget._overview["rows"][0]["revisions"] == 1
-    assert [stage["name"] for stage in widget._sentence["stages"]][-1] == "result"
+    before, *passes = widget._sentence["stages"]
+    assert before["name"] == "draft"
+    assert [stage["name"] for stage in passes] == ["forward", "backward", "result"]
+    for stage in passes:
+        mine = [word["text"] for word in stage["words"] if word["origin"] == "yours"]
+        assert mine == ["Redford"], f"the word stands in {stage['name']} and is the person's there"
     event = widget.session.events[-1]
     assert (event.kind, event.keystrokes, event.mouse) == ("replace", 1, 1)
 

@@ -97,13 +97,19 @@ export class Store {
       const [focus, anchor] = [this.focus.value, this.anchor.value ?? this.focus.value];
       return { start: Math.min(focus, anchor), stop: Math.max(focus, anchor) + 1 };
     });
-    this.pointed = computed(() => this.hovered.value ?? this.focused.value);
+    this.pointed = computed(() => this.hovered.value ?? this.#edited() ?? this.focused.value);
     this.busy = computed(() => this.pending.value !== null || this.sentence.value.status === "waiting");
     this.entries = computed(() => new Map(this.state.memory.value.entries.map((entry) => [entry.id, entry])));
     this.noteText = computed(() => this.#noteText());
     this.editing = new Editing(this);
     this.playback = new Playback(this.state.sentence);
     this.#stop.push(this.#followSentence(), this.#followTrouble(), this.#followNote(), this.playback.dispose);
+  }
+
+  /** The word in the editor stays the one that is looked at, wherever the keyboard is. */
+  #edited(): Pointed | null {
+    const editor = this.editing.editor.value;
+    return editor?.mode === "replace" ? { side: "target", index: editor.start } : null;
   }
 
   get sentence() {

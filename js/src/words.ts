@@ -51,7 +51,7 @@ export function spoken(word: Word, entry: Entry | undefined): string {
 }
 
 export function percent(value: number): string {
-  return `${Math.round(value * 100)} %`;
+  return value > 0 && value < 0.005 ? "<1 %" : `${Math.round(value * 100)} %`;
 }
 
 /** Mean log-probabilities read best with a real minus and two digits. */

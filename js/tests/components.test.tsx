@@ -303,8 +303,8 @@ describe("the views", () => {
 
   it("show the steps of the last revision", async () => {
     const words = [{ text: "We", space: false, origin: "kept" as const }];
-    show(new TestHost(sentence("We", { stages: [{ name: "forward", caption: "To the right.", words }] })));
+    show(new TestHost(sentence("We", { stages: [{ name: "forward", caption: "Forward: to the right.", words }] })));
     await click(one("[id$=tab-steps]"));
-    expect(one(".camit-steps")?.textContent).toContain("To the right.");
+    expect(one(".camit-steps")?.textContent).toBe("ForwardWeTo the right.");
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { duration, join, locate, plural, score, spoken } from "../src/words";
+import { duration, join, locate, percent, plural, score, spoken } from "../src/words";
 import { entry, word } from "./desk";
 
 describe("join", () => {
@@ -40,6 +40,7 @@ describe("what is said of a word", () => {
 });
 
 it("writes numbers as people do", () => {
+  expect([0, 0.004, 0.006, 1].map(percent)).toEqual(["0 %", "<1 %", "1 %", "100 %"]);
   expect(score(-1.456)).toBe("\u22121.46");
   expect(plural(1, "word")).toBe("1 word");
   expect(plural(0, "word")).toBe("0 words");

@@ -15,18 +15,20 @@ export function Header() {
     <div class="camit-header">
       <Progress />
       <span class="camit-spring" />
-      <Switch
-        label="Memory"
-        on={store.state.memory.value.enabled}
-        disabled={readOnly}
-        onChange={(memory) => store.configure({ memory })}
-      />
-      <Switch
-        label="Learning"
-        on={store.state.learning.value.enabled}
-        disabled={readOnly}
-        onChange={(learning) => store.configure({ learning })}
-      />
+      <span class="camit-switches">
+        <Switch
+          label="Memory"
+          on={store.state.memory.value.enabled}
+          disabled={readOnly}
+          onChange={(memory) => store.configure({ memory })}
+        />
+        <Switch
+          label="Learning"
+          on={store.state.learning.value.enabled}
+          disabled={readOnly}
+          onChange={(learning) => store.configure({ learning })}
+        />
+      </span>
       <span class="camit-tools">
         <IconButton icon="undo" label="Undo" disabled={readOnly || !can_undo} onClick={() => store.undo()} />
         <IconButton icon="redo" label="Redo" disabled={readOnly || !can_redo} onClick={() => store.redo()} />

@@ -1,6 +1,7 @@
 /** What the memory holds, where it came from, and how it was used while this sentence was written. */
 import { useSignal } from "@preact/signals";
 import type { Entry } from "../protocol";
+import type { Store } from "../store";
 import { percent, plural, provenance } from "../words";
 import { useStore } from "./context";
 import { type Cell, HeatMap, type HeatRow } from "./HeatMap";
@@ -20,8 +21,10 @@ export function MemoryView() {
   const current = looks.row === row && looks.version === version ? looks.cells : [];
   for (const look of current) {
     const theta = words[look.word]?.theta ?? 0;
-    const title = `r ${percent(look.weight / 100)}, θ ${percent(theta)}`;
-    cells.get(look.entry)?.push({ column: look.word, shade: shade(look.weight / 100, theta), title });
+    // r alone is dark wherever an entry is the only one: what counts is r where the memory is trusted at all.
+    const copied = (look.weight / 100) * theta;
+    const title = `θ·r ${percent(copied)} (r ${percent(look.weight / 100)}, θ ${percent(theta)})`;
+    cells.get(look.entry)?.push({ column: look.word, shade: copied, title });
   }
   const strength = (entry: Entry) => Math.max(0, ...(cells.get(entry.id) ?? []).map((cell) => cell.shade));
   const sorted = [...entries].sort(
@@ -97,23 +100,19 @@ export function MemoryView() {
         </button>
       )}
       <p class="camit-footnote">
-        A row is a correction of yours. A dark cell means the model copied it there, or was about to: r,
-        fainter where the copy weight θ is small. Open a row to see the sentence it came from.
+        A row is a correction of yours. The darker a cell, the more of that word came from it: θ·r, trust in
+        the memory times this entry’s share. Open a row to see where it came from.
       </p>
       <RememberForm />
     </div>
   );
 }
 
-/** r alone is dark wherever an entry is the only one; what counts is r where the memory is trusted at all. */
-function shade(r: number, theta: number): number {
-  return r * (0.1 + 0.9 * theta);
-}
-
 function EntryLabel({ entry, open, onOpen }: { entry: Entry; open: boolean; onOpen: () => void }) {
   const store = useStore();
   const about = [
     provenance(entry),
+    ...(copiedHere(store, entry) ? ["copied here"] : []),
     ...(entry.copies > 0 ? [`copied ${entry.copies}×`] : []),
     ...(entry.pinned ? ["pinned"] : []),
   ];
@@ -143,6 +142,12 @@ function EntryLabel({ entry, open, onOpen }: { entry: Entry; open: boolean; onOp
   );
 }
 
+/** Copies are counted when a sentence is confirmed; until then they can be seen in it. */
+function copiedHere(store: Store, entry: Entry): boolean {
+  const { words, status } = store.sentence.value;
+  return status !== "confirmed" && words.some((word) => word.memory === entry.id);
+}
+
 function Provenance({ entry }: { entry: Entry }) {
   const store = useStore();
   const { source_language, target_language } = store.state.overview.value;
@@ -151,7 +156,10 @@ function Provenance({ entry }: { entry: Entry }) {
       <p lang={source_language}>{entry.source}</p>
       <p lang={target_language}>{entry.target}</p>
       <p class="camit-dim">
-        {entry.copies > 0 ? `Copied ${plural(entry.copies, "time")} so far.` : "Not copied so far."}
+        {copiedHere(store, entry) ? "Copied into this sentence. " : ""}
+        {entry.copies > 0
+          ? `Copied ${plural(entry.copies, "time")} in confirmed sentences.`
+          : "Not copied in a confirmed sentence yet."}
         {entry.row !== null && (
           <button type="button" class="camit-link" onClick={() => store.go(entry.row ?? 0)}>
             Go to sentence {entry.row + 1}

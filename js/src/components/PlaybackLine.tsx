@@ -11,6 +11,12 @@ export const STAGES: Record<Stage["name"], string> = {
   result: "Result",
 };
 
+/** What happens in a stage; its name stands before it already. */
+export function captionOf({ name, caption }: Stage): string {
+  const said = caption.replace(`${STAGES[name]}: `, "");
+  return said.charAt(0).toUpperCase() + said.slice(1);
+}
+
 export function PlaybackLine() {
   const store = useStore();
   const words = store.playback.words.value;
@@ -45,7 +51,7 @@ export function PlaybackControls() {
     bar.current?.querySelector<HTMLElement>("button")?.focus({ preventScroll: true });
   }, []);
   useEffect(() => {
-    if (stage) store.say(`${STAGES[stage.name]}: ${stage.caption}`);
+    if (stage) store.say(`${STAGES[stage.name]}: ${captionOf(stage)}`);
   }, [stage, store]);
   if (!showing || !stage) return null;
   return (
@@ -71,7 +77,7 @@ export function PlaybackControls() {
         <strong>
           {showing.step + 1}/{playback.steps} {STAGES[stage.name]}
         </strong>{" "}
-        {stage.caption}
+        {captionOf(stage)}
       </span>
       <IconButton
         icon="close"

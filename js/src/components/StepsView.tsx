@@ -1,6 +1,6 @@
 /** The last revision laid out on one page: what the sentence was after each step. */
 import { useStore } from "./context";
-import { STAGES } from "./PlaybackLine";
+import { captionOf, STAGES } from "./PlaybackLine";
 
 export function StepsView() {
   const store = useStore();
@@ -36,7 +36,7 @@ export function StepsView() {
                 </>
               ))}
             </p>
-            <p class="camit-footnote">{stage.caption}</p>
+            <p class="camit-footnote">{captionOf(stage)}</p>
           </div>
         </li>
       ))}

@@ -36,12 +36,8 @@ export function Suggestions({ id, editor }: { id: string; editor: Editor }) {
               {item.memory !== null && (
                 <span class="camit-tag">memory{entry ? ` · ${provenance(entry)}` : ""}</span>
               )}
-              <span
-                class="camit-bar"
-                style={{ "--share": item.probability }}
-                title={percent(item.probability)}
-              />
-              <span class="camit-hidden">{percent(item.probability)}</span>
+              <span class="camit-bar" style={{ "--share": item.probability }} aria-hidden="true" />
+              <span class="camit-percent">{percent(item.probability)}</span>
             </div>
           );
         })}

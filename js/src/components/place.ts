@@ -1,4 +1,5 @@
-/** Where a floating box goes: under its anchor, above it if there is no room, never outside the window. */
+/** Where a floating box goes: under its anchor, above it if there is no room; within the widget if that is wide enough,
+ * never outside the window. */
 
 const GAP = 10;
 const EDGE = 8;
@@ -9,13 +10,20 @@ interface Box {
   readonly bottom: number;
 }
 
+interface Sides {
+  readonly left: number;
+  readonly right: number;
+}
+
 interface Size {
   readonly width: number;
   readonly height: number;
 }
 
-export function position(anchor: Box, box: Size, view: Size): { left: number; top: number } {
-  const left = Math.max(EDGE, Math.min(anchor.left - GAP, view.width - box.width - EDGE));
+export function position(anchor: Box, box: Size, home: Sides, view: Size): { left: number; top: number } {
+  const roomy = home.right - home.left >= box.width + 2 * EDGE;
+  const right = Math.min(view.width, roomy ? home.right : view.width);
+  const left = Math.max(EDGE, Math.min(anchor.left - GAP, right - box.width - EDGE));
   const below = anchor.bottom + GAP;
   const above = anchor.top - GAP - box.height;
   const fits = below + box.height <= view.height - EDGE;
@@ -23,9 +31,15 @@ export function position(anchor: Box, box: Size, view: Size): { left: number; to
 }
 
 export function place(box: HTMLElement, anchor: Element | null): void {
-  if (!anchor) return;
+  const home = anchor?.closest(".camit");
+  if (!anchor || !home) return;
   const view = { width: window.innerWidth, height: window.innerHeight };
-  const { left, top } = position(anchor.getBoundingClientRect(), box.getBoundingClientRect(), view);
+  const { left, top } = position(
+    anchor.getBoundingClientRect(),
+    box.getBoundingClientRect(),
+    home.getBoundingClientRect(),
+    view,
+  );
   box.style.left = `${left}px`;
   box.style.top = `${top}px`;
 }
