@@ -86,13 +86,13 @@ class Scripted(Decoder):
         return ScriptedState(((),) * len(encoded.real))
 
     def advance(
-        self, state: State, tokens: Tensor, lengths: Tensor | None = None
+        self, state: State, tokens: Tensor, *, attention: bool = True
     ) -> tuple[ScriptedState, Features]:
         assert isinstance(state, ScriptedState)
         written = list(state.written)
         logits = torch.full((*tokens.shape, self.size), -12.0)
         for row, pieces in enumerate(tokens.tolist()):
-            for at, piece in enumerate(pieces[: None if lengths is None else int(lengths[row])]):
+            for at, piece in enumerate(pieces):
                 written[row] = (*written[row], piece)
                 for following, chance in self.script(written[row][1:]).items():
                     logits[row, at, following] = math.log(chance)
@@ -112,3 +112,6 @@ class ScriptedState(State):
 
     def select(self, rows: Tensor) -> ScriptedState:
         return ScriptedState(tuple(self.written[row] for row in rows.tolist()))
+
+    def behind(self, lengths: Sequence[int]) -> ScriptedState:
+        return ScriptedState(tuple(w[:n] for w, n in zip(self.written, lengths, strict=True)))

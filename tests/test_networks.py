@@ -123,7 +123,8 @@ def test_rows_of_different_length_are_read_in_one_pass(network: Network, decoder
     following = torch.tensor([[5, 6], [7, 8], [9, 10]])
     with torch.inference_mode():
         start = decoder.start(network.encode(SOURCE)).select(torch.zeros(3, dtype=torch.long))
-        state, read = decoder.advance(start, padded, lengths)
+        state, read = decoder.advance(start, padded)
+        state = state.behind(lengths.tolist())
         together, steps = state.select(torch.tensor([2, 0, 1])), []
         for at in range(2):
             together, step = decoder.advance(together, following[[2, 0, 1], at : at + 1])
@@ -136,7 +137,7 @@ def test_rows_of_different_length_are_read_in_one_pass(network: Network, decoder
                 for together_, alone_ in zip(step, alone, strict=True):
                     torch.testing.assert_close(together_[place, 0], alone_[0, at], atol=1e-4, rtol=0)
         # and several known pieces behind rows of different length
-        _, whole = decoder.advance(decoder.advance(start, padded, lengths)[0], following)
+        _, whole = decoder.advance(decoder.advance(start, padded)[0].behind(lengths.tolist()), following)
         for row in range(3):
             tokens = torch.tensor([[*prefixes[row], *following[row].tolist()]])
             alone = decoder.advance(start.select(torch.tensor([0])), tokens)[1]

@@ -281,9 +281,9 @@ def test_a_cancelled_search_stops_at_its_next_step(monkeypatch: pytest.MonkeyPat
     steps: list[int] = []
     advance = decoder.advance
 
-    def counted(state: State, tokens: torch.Tensor, *rest: torch.Tensor) -> tuple[State, Features]:
+    def counted(state: State, tokens: torch.Tensor, *, attention: bool) -> tuple[State, Features]:
         steps.append(1)
-        return advance(state, tokens, *rest)
+        return advance(state, tokens, attention=attention)
 
     def check() -> None:
         if len(steps) == 2:

@@ -7,7 +7,7 @@ sources are kept at hand, so that a click never waits for the encoder.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -51,7 +51,7 @@ class Engine:
         readers = self._memory.readers(source)
         reader = readers.forward if readers else None
         pieces, _ = self._translator.best(read.sources, settings.beam, reader, self._check)[0]
-        tokens = self._tokens(read, [pieces], readers)[0]
+        tokens = self._tokens(read, pieces, readers)
         if not tokens:
             raise InputError(f"the model has no words for {source!r}; put it another way.")
         return Version(pieces, tokens)
@@ -62,19 +62,15 @@ class Engine:
         readers = self._memory.readers(source)
         revision = self._searcher(read, readers, settings).revise([plan.request])[0]
         vocabulary = self._translator.target_vocabulary
-        result, forward, backward = self._tokens(
-            read, [revision.pieces, revision.forward, revision.backward], readers
-        )
-        return planning.revised(
-            version, plan, vocabulary, revision, result, [("forward", forward), ("backward", backward)]
-        )
+        tokens = self._tokens(read, revision.pieces, readers)
+        return planning.revised(version, plan, vocabulary, revision, tokens)
 
     def refill(self, source: str, version: Version, gap: Gap, settings: Settings) -> Version:
         """Write something else into a gap."""
         read = self._read(source)
         readers = self._memory.readers(source)
         middle = self._searcher(read, readers, settings).refill(0, gap.left, gap.right, gap.old)
-        tokens = self._tokens(read, [(*gap.left, *middle, *gap.right)], readers)[0]
+        tokens = self._tokens(read, (*gap.left, *middle, *gap.right), readers)
         return planning.filled(version, gap, middle, tokens)
 
     def words(
@@ -113,19 +109,7 @@ class Engine:
     def _searcher(self, read: Read, readers: Readers | None, settings: Settings) -> Searcher:
         return Searcher(self._translator.directions, read.sources, settings, readers, self._check)
 
-    def _tokens(
-        self, read: Read, sentences: Sequence[Phrase], readers: Readers | None
-    ) -> list[tuple[Token, ...]]:
-        """Sentences of one source as tokens; equal ones are read once."""
-        unique = list(dict.fromkeys(sentences))
-        n = len(unique)
-        found = self._translator.tokens(
-            read.sources,
-            [0] * n,
-            [read.text] * n,
-            [read.ids] * n,
-            unique,
-            readers.forward if readers else None,
-        )
-        by_pieces = dict(zip(unique, found, strict=True))
-        return [by_pieces[pieces] for pieces in sentences]
+    def _tokens(self, read: Read, pieces: Phrase, readers: Readers | None) -> tuple[Token, ...]:
+        """A sentence as tokens with all that is shown of them."""
+        reader = readers.forward if readers else None
+        return self._translator.tokens(read.sources, [0], [read.text], [read.ids], [pieces], reader)[0]

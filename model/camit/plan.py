@@ -246,11 +246,10 @@ def revised(
     vocabulary: Vocabulary,
     revision: Revision,
     tokens: Sequence[Token],
-    passes: Sequence[tuple[Literal["forward", "backward"], Sequence[Token]]],
 ) -> Version:
     """The version after a search: every token says whether it is the person's, stayed, or changed.
 
-    `tokens` are those of the revision, `passes` what the two passes had written.
+    `tokens` are those of the revision.
     """
     fixed = plan.fixed_after(revision, vocabulary)
     before = version.tokens
@@ -262,13 +261,18 @@ def revised(
         starts=plan.starts,
         ends=plan.ends,
         revisions=version.revisions + 1,
-        stages=tuple(
-            # Stages are played back as text: attention would only make them heavy.
-            _stage(name, [replace(t, attention=()) for t in _marked(found, (), _origins(before, found))])
-            for name, found in passes
+        stages=(
+            _pass("forward", revision.forward, before, vocabulary),
+            _pass("backward", revision.backward, before, vocabulary),
         ),
         before=before,
     )
+
+
+def _pass(name: StageName, pieces: Phrase, before: Sequence[Token], vocabulary: Vocabulary) -> Stage:
+    """What a pass had written, as words alone: they are played back, and more would have to be read."""
+    tokens = [Token(word.text, word.space_before, 0.0, ()) for word in vocabulary.words(pieces)]
+    return _stage(name, _marked(tokens, (), _origins(before, tokens)))
 
 
 def written(version: Version, vocabulary: Vocabulary) -> list[Span]:

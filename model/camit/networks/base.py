@@ -9,6 +9,7 @@ its attention for each position.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -36,7 +37,7 @@ class Features(NamedTuple):
 
     s: Tensor  # [rows, n, d]  decoding state, what the output layer reads
     c: Tensor  # [rows, n, d_c]  context vector, what attention read from the source
-    attention: Tensor  # [rows, n, source]
+    attention: Tensor  # [rows, n, source]; without columns where nobody asked for it
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,10 @@ class State(ABC):
     def select(self, rows: Tensor) -> Self:
         """The state of these rows, in this order; a row may come several times or not at all."""
 
+    @abstractmethod
+    def behind(self, lengths: Sequence[int]) -> Self:
+        """Each row as it stood behind this many of its pieces, when it was advanced once from the start."""
+
 
 class Decoder(nn.Module, ABC):
     """One direction of decoding. Reads `first_piece` y1 .. yn and predicts y1 .. yn `last_piece`."""
@@ -69,10 +74,10 @@ class Decoder(nn.Module, ABC):
         """The state before the first piece, one row per sentence."""
 
     @abstractmethod
-    def advance(self, state: State, tokens: Tensor, lengths: Tensor | None = None) -> tuple[State, Features]:
+    def advance(self, state: State, tokens: Tensor, *, attention: bool = True) -> tuple[State, Features]:
         """Read tokens [rows, n], n >= 1; Features at position i predict what follows token i.
 
-        With `lengths` [rows] each row has its own number of tokens, padding behind them is passed over.
+        Rows of different length are padded at the end; `State.behind` then leaves the padding out.
         """
 
     def read(self, encoded: Encoded, tokens: Tensor) -> Tensor:

@@ -7,7 +7,8 @@ and word in the readout that the output layer sees.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -25,9 +26,17 @@ class RNNState(State):
     keys: Tensor  # [sentences, source, ff]
     bias: Tensor  # [sentences, source]
     sentence: Tensor  # [rows]
+    trail: Tensor | None = None  # [rows, n, ff] hidden states of the n pieces read last
+
+    def behind(self, lengths: Sequence[int]) -> RNNState:
+        assert self.trail is not None
+        rows = torch.arange(len(lengths), device=self.hidden.device)
+        last = torch.tensor(lengths, device=self.hidden.device) - 1
+        return replace(self, hidden=self.trail[rows, last], trail=None)
 
     def select(self, rows: Tensor) -> RNNState:
-        return RNNState(self.hidden[rows], self.annotations, self.keys, self.bias, self.sentence[rows])
+        trail = None if self.trail is None else self.trail[rows]
+        return replace(self, hidden=self.hidden[rows], sentence=self.sentence[rows], trail=trail)
 
 
 class RNNDecoder(Decoder):
@@ -63,28 +72,23 @@ class RNNDecoder(Decoder):
             sentences,
         )
 
-    def advance(
-        self, state: State, tokens: Tensor, lengths: Tensor | None = None
-    ) -> tuple[RNNState, Features]:
+    def advance(self, state: State, tokens: Tensor, *, attention: bool = True) -> tuple[RNNState, Features]:
         assert isinstance(state, RNNState)
         words = F.embedding(tokens, self._embedding[0].weight)  # [rows, n, d]
         annotations, keys, bias = (x[state.sentence] for x in (state.annotations, state.keys, state.bias))
         hidden, states, contexts, attentions = state.hidden, [], [], []
-        for at, word in enumerate(words.unbind(1)):
+        for word in words.unbind(1):
             asked = self.read_word(word, hidden)
             energy = self.energy(torch.tanh(keys + self.query(asked).unsqueeze(1))).squeeze(2) + bias
-            attention = torch.softmax(energy, dim=1)  # [rows, source]
-            context = torch.bmm(attention.unsqueeze(1), annotations).squeeze(1)  # [rows, 2 ff]
-            following = self.read_source(context, asked)
-            hidden = (
-                following if lengths is None else torch.where(at < lengths.unsqueeze(1), following, hidden)
-            )
+            weights = torch.softmax(energy, dim=1)  # [rows, source]
+            context = torch.bmm(weights.unsqueeze(1), annotations).squeeze(1)  # [rows, 2 ff]
+            hidden = self.read_source(context, asked)
             states.append(hidden)
             contexts.append(context)
-            attentions.append(attention)
-        context = torch.stack(contexts, 1)
-        s = torch.tanh(self.readout(torch.cat((words, torch.stack(states, 1), context), dim=2)))
-        new = RNNState(hidden, state.annotations, state.keys, state.bias, state.sentence)
+            attentions.append(weights)
+        context, trail = torch.stack(contexts, 1), torch.stack(states, 1)
+        s = torch.tanh(self.readout(torch.cat((words, trail, context), dim=2)))
+        new = replace(state, hidden=hidden, trail=trail)
         return new, Features(self.dropout(s), context, torch.stack(attentions, 1))
 
     @property

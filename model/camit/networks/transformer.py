@@ -8,6 +8,7 @@ reordered.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -38,7 +39,7 @@ def _positions(count: int, d: int, dtype: torch.dtype, device: torch.device) -> 
 class Source(NamedTuple):
     """An encoded source as one layer's cross-attention reads it."""
 
-    keys: Tensor  # [sentences * heads, d / heads, source], scaled
+    keys: Tensor  # [sentences * heads, source, d / heads], scaled
     values: Tensor  # [sentences * heads, source, d / heads]
     bias: Tensor | None  # [sentences, 1, 1, source]; None when no source position is padding
 
@@ -96,28 +97,34 @@ class CrossAttention(Module):
         )
         return k, v
 
-    def forward(self, x: Tensor, source: Source) -> tuple[Tensor, Tensor]:
-        """Read-out [rows, n, d] and attention [sentences, heads, rows of a sentence * n, source].
+    def forward(self, x: Tensor, source: Source, attention: bool) -> tuple[Tensor, Tensor | None]:
+        """Read-out [rows, n, d]; if asked for, attention [sentences, heads, rows of a sentence * n, source].
 
         Rows come in equal runs per sentence: the hypotheses of one sentence are one product with its keys.
         """
         rows, n, d = x.shape
-        batch, size, length = source.keys.shape
+        batch, length, size = source.keys.shape
         sentences = batch // self.heads
-        q = self.q(x).view(sentences, -1, self.heads, size).transpose(1, 2).reshape(batch, -1, size)
-        scores = torch.bmm(q, source.keys).view(sentences, self.heads, -1, length)
-        if source.bias is not None:
-            scores = scores + source.bias
-        weights = torch.softmax(scores, dim=-1)
-        read = torch.bmm(weights.view(batch, -1, length), source.values)
-        read = read.view(sentences, self.heads, -1, size).transpose(1, 2).reshape(rows, n, d)
-        return self.out(read), weights
+        q = self.q(x).view(sentences, -1, self.heads, size).transpose(1, 2)
+        weights = None
+        if attention:
+            q = q.reshape(batch, -1, size)
+            scores = torch.bmm(q, source.keys.transpose(1, 2)).view(sentences, self.heads, -1, length)
+            if source.bias is not None:
+                scores = scores + source.bias
+            weights = torch.softmax(scores, dim=-1)
+            read = torch.bmm(weights.view(batch, -1, length), source.values)
+            read = read.view(sentences, self.heads, -1, size)
+        else:
+            k, v = (x.view(sentences, self.heads, length, size) for x in (source.keys, source.values))
+            read = F.scaled_dot_product_attention(q, k, v, attn_mask=source.bias, scale=1.0)
+        return self.out(read.transpose(1, 2).reshape(rows, n, d)), weights
 
     def prepare(self, annotations: Tensor, bias: Tensor | None) -> Source:
         """What `forward` reads of a source, in its layout."""
         k, v = self.keys_values(annotations)
         size = k.shape[3]
-        keys = (k / math.sqrt(size)).transpose(2, 3).flatten(0, 1)
+        keys = (k / math.sqrt(size)).flatten(0, 1)
         return Source(keys.contiguous(), v.flatten(0, 1).contiguous(), bias)
 
     def read(self, x: Tensor, annotations: Tensor, real: Tensor | None) -> Tensor:
@@ -153,15 +160,15 @@ class DecoderLayer(Module):
         self.dropout = dropout(config.dropout)
 
     def forward(
-        self, x: Tensor, past: Tensor | None, mask: Tensor | None, source: Source
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """New x, self-attention cache, c and attention of this layer."""
+        self, x: Tensor, past: Tensor | None, mask: Tensor | None, source: Source, attention: bool
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """New x, self-attention cache, c and, if asked for, attention of this layer."""
         read, known = self.attention.extend(self.norm1(x), past, mask)
         x = x + self.dropout(read)
-        c, attention = self.cross(self.norm2(x), source)
+        c, weights = self.cross(self.norm2(x), source, attention)
         x = x + self.dropout(c)
         x = x + self.dropout(self.ff2(F.relu(self.ff1(self.norm3(x)))))
-        return x, known, c, attention
+        return x, known, c, weights
 
     def read(self, x: Tensor, annotations: Tensor, real: Tensor | None) -> Tensor:
         """`forward` over whole sentences without caches and attention weights."""
@@ -179,34 +186,51 @@ class TransformerState(State):
     sentences: int
     sentence: Tensor  # [rows] which sentence of `source` a row reads
     length: int
-    real: Tensor | None = None  # [rows, length] False where a shorter row was padded; None: nowhere
+    # Where rows are of different length, the shorter ones have a gap at the end of the cache:
+    lengths: Tensor | None = None  # [rows] pieces read
+    bias: Tensor | None = None  # [rows, 1, 1, length] minus infinity in the gap
 
     def select(self, rows: Tensor) -> TransformerState:
-        past = self.past and tuple(known.index_select(0, rows) for known in self.past)
-        real = None if self.real is None else self.real[rows]
-        return TransformerState(past, self.source, self.sentences, self.sentence[rows], self.length, real)
+        return replace(
+            self,
+            past=self.past and tuple(known.index_select(0, rows) for known in self.past),
+            sentence=self.sentence[rows],
+            lengths=None if self.lengths is None else self.lengths[rows],
+            bias=None if self.bias is None else self.bias.index_select(0, rows),
+        )
 
-    def longer(self, past: tuple[Tensor, ...], n: int, lengths: Tensor | None) -> TransformerState:
-        """The state n positions on, of which each row may use only some."""
-        real = self.real
-        if real is not None or lengths is not None:
-            rows, device = len(self.sentence), self.sentence.device
-            old = torch.ones(rows, self.length, dtype=torch.bool, device=device) if real is None else real
-            new = torch.arange(n, device=device) < (n if lengths is None else lengths.unsqueeze(1))
-            real = torch.cat((old, new.expand(rows, n)), dim=1)
-        return replace(self, past=past, length=self.length + n, real=real)
+    def behind(self, lengths: Sequence[int]) -> TransformerState:
+        assert self.past is not None and self.lengths is None
+        longest = max(lengths)
+        past = tuple(known[:, :longest] for known in self.past)
+        if min(lengths) == longest:
+            return replace(self, past=past, length=longest)
+        read = torch.tensor(lengths, device=self.sentence.device)
+        gap = torch.arange(longest, device=read.device) >= read.unsqueeze(1)
+        bias = torch.zeros(gap.shape, dtype=past[0].dtype, device=read.device)
+        bias = bias.masked_fill(gap, float("-inf"))[:, None, None, :]
+        return replace(self, past=past, length=longest, lengths=read, bias=bias)
+
+    def longer(self, past: tuple[Tensor, ...], n: int) -> TransformerState:
+        """The state n pieces on."""
+        return replace(
+            self,
+            past=past,
+            length=self.length + n,
+            lengths=None if self.lengths is None else self.lengths + n,
+            bias=None if self.bias is None else F.pad(self.bias, (0, n)),
+        )
 
     def mask(self, n: int) -> Tensor | None:
-        """What n new positions may look at: the real ones of the cache, and new ones up to themselves."""
-        if self.real is None and (n == 1 or self.length == 0):
-            return None  # everything, or plainly causal
+        """What n new positions may look at: the cache without its gaps, and new ones up to themselves."""
+        bias = None if self.bias is None else F.pad(self.bias, (0, n))
+        if n == 1 or self.length == 0:
+            return bias  # without gaps everything, or plainly causal
         device = self.sentence.device
-        mask = torch.ones(n, self.length + n, dtype=torch.bool, device=device).tril(self.length)
-        if self.real is not None:
-            mask = mask.repeat(len(self.sentence), 1, 1)
-            mask[:, :, : self.length] &= self.real.unsqueeze(1)
-            mask = mask.unsqueeze(1)  # [rows, 1, n, length + n]
-        return mask
+        later = torch.ones(n, self.length + n, dtype=torch.bool, device=device).triu(self.length + 1)
+        if bias is None:
+            return ~later
+        return bias.repeat(1, 1, n, 1).masked_fill(later, float("-inf"))
 
     def sources(self, heads: int) -> tuple[Source, ...]:
         """Per layer what cross-attention reads: an entry for each sentence, or else for each row."""
@@ -245,18 +269,22 @@ class TransformerDecoder(Decoder):
         )
 
     def advance(
-        self, state: State, tokens: Tensor, lengths: Tensor | None = None
+        self, state: State, tokens: Tensor, *, attention: bool = True
     ) -> tuple[TransformerState, Features]:
         assert isinstance(state, TransformerState)
         n = tokens.shape[1]
         x = self._embed(tokens, state)
         mask = state.mask(n)
         past = []
+        last = len(self.layers) - 1  # whose attention is shown
         for index, (layer, source) in enumerate(zip(self.layers, state.sources(self.heads), strict=True)):
-            x, known, c, attention = layer(x, state.past[index] if state.past else None, mask, source)
+            known = state.past[index] if state.past else None
+            x, known, c, weights = layer(x, known, mask, source, attention and index == last)
             past.append(known)
-        new = state.longer(tuple(past), n, lengths)
-        return new, Features(self.norm(x), c, attention.mean(dim=1).view(*tokens.shape, -1))
+        looks = (
+            x.new_empty((*tokens.shape, 0)) if weights is None else weights.mean(1).view(*tokens.shape, -1)
+        )
+        return state.longer(tuple(past), n), Features(self.norm(x), c, looks)
 
     def read(self, encoded: Encoded, tokens: Tensor) -> Tensor:
         x = self._embed(tokens, None)
@@ -269,10 +297,10 @@ class TransformerDecoder(Decoder):
     def _embed(self, tokens: Tensor, state: TransformerState | None) -> Tensor:
         x = F.embedding(tokens, self._embedding[0].weight) * math.sqrt(self.d)
         start, n = state.length if state else 0, tokens.shape[1]
-        if state is None or state.real is None:
+        if state is None or state.lengths is None:
             places = positions(start, start + n, x)
         else:  # rows stand at places of their own
-            at = state.real.sum(1, keepdim=True) + torch.arange(n, device=tokens.device)
+            at = state.lengths.unsqueeze(1) + torch.arange(n, device=tokens.device)
             places = F.embedding(at, positions(0, start + n, x))
         result: Tensor = self.dropout(x + places)
         return result

@@ -15,6 +15,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 import torch
@@ -23,12 +24,12 @@ from torch.nn import functional as F
 
 from camit.networks import Features, State
 from camit.search.direction import Direction
-from camit.search.threads import threads_for
+from camit.search.threads import threads_kept, use_threads_for
 from camit.text import PAD
 
 Phrase = tuple[int, ...]
 WORD_LIMIT = 12  # pieces a word begun at the length limit may still take
-PATIENCE = 2  # pieces of probability 1 a hypothesis is given before a search ends without it
+PATIENCE = 2  # of a search for a whole sentence
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,9 @@ class Problem:
     """One sentence to write on, in the order of its direction.
 
     `anchored`: nothing may follow the last phrase. `once`: phrases that must not be written freely a second
-    time. `limit`: how many pieces may be written freely behind the prefix.
+    time. `limit`: how many pieces may be written freely behind the prefix. `open_end`: the last token of the
+    prefix may grow. `expected`: log-probability each phrase piece is likely to have where it belongs; it lets
+    banks be compared (see `_fewer`).
     """
 
     sentence: int  # row of the start state
@@ -45,6 +48,8 @@ class Problem:
     phrases: tuple[Phrase, ...] = ()
     anchored: bool = False
     once: tuple[Phrase, ...] = ()
+    open_end: bool = False
+    expected: tuple[float, ...] | None = None
 
 
 class Written(NamedTuple):
@@ -129,6 +134,14 @@ class _Beam:
             self.finished.append(Written(pieces, starts, value / (hypothesis.scored + 1), self.given + value))
 
 
+class Prefixes(NamedTuple):
+    """What a decoder knows behind the prefix of each problem."""
+
+    state: State
+    features: Features  # at one position
+    logp: list[float]
+
+
 def search(
     direction: Direction,
     start: State,
@@ -138,26 +151,40 @@ def search(
     best: int = 1,
     reader: Reader | None = None,
     check: Callable[[], None] = lambda: None,
+    known: Prefixes | None = None,
+    patience: int = PATIENCE,
 ) -> list[list[Written]]:
-    """The `best` hypotheses of each problem, best first. `check` is called at every step and may raise."""
+    """The `best` hypotheses of each problem, best first. `check` is called at every step and may raise.
+
+    `known`: the prefixes, where they have been read already. `patience`: how many pieces of probability 1 a
+    hypothesis is given before a search ends without it.
+    """
     if not problems:
         return []
     device = next(direction.decoder.parameters()).device
     check()
-    with threads_for(sum(len(p.prefix) + 1 for p in problems)):
-        state, features, given = _read_prefixes(direction, start, problems)
-    beams = [
-        _Beam(p, sum(map(len, p.phrases)), logp, [Hypothesis(p.prefix, closed=bool(p.prefix))])
-        for p, logp in zip(problems, given, strict=True)
-    ]
-    while rows := sum(len(b.live) for b in beams):
-        with threads_for(rows):
-            chosen, pieces = _step(direction, beams, features, beam, best, reader)
+    looks = reader is not None  # only a memory asks where the decoder looks
+    with threads_kept() as threads:
+        use_threads_for(sum(len(p.prefix) + 1 for p in problems), threads)
+        state, features, given = known or _read_prefixes(direction, start, problems, looks)
+        beams = [
+            _Beam(
+                p,
+                sum(map(len, p.phrases)),
+                logp,
+                [Hypothesis(p.prefix, closed=bool(p.prefix) and not p.open_end)],
+            )
+            for p, logp in zip(problems, given, strict=True)
+        ]
+        while rows := sum(len(b.live) for b in beams):
+            use_threads_for(rows, threads)
+            chosen, pieces = _step(direction, beams, features, beam, best, patience, reader)
             if chosen:
                 check()
                 if chosen != list(range(rows)):
                     state = state.select(torch.tensor(chosen, device=device))
-                state, features = direction.decoder.advance(state, torch.tensor(pieces, device=device))
+                tokens = torch.tensor(pieces, device=device)
+                state, features = direction.decoder.advance(state, tokens, attention=looks)
     return [sorted(b.finished, key=lambda w: -w.score)[:best] for b in beams]
 
 
@@ -167,6 +194,7 @@ def _step(
     features: Features,
     beam: int,
     best: int,
+    patience: int,
     reader: Reader | None,
 ) -> tuple[list[int], list[list[int]]]:
     """Every live hypothesis grows or ends: the rows that go on, and the piece each of them reads next."""
@@ -176,7 +204,7 @@ def _step(
     offset = 0
     for b in beams:
         mine = expansions[offset : offset + len(b.live)]
-        survivors = _choose(b, offset, mine, beam, best) if mine else []
+        survivors = _choose(b, offset, mine, beam, best, patience) if mine else []
         rows += [parent for parent, _ in survivors]
         pieces += [[direction.known(hypothesis.pieces[-1])] for _, hypothesis in survivors]
         offset += len(b.live)
@@ -184,10 +212,8 @@ def _step(
     return rows, pieces
 
 
-def _read_prefixes(
-    direction: Direction, start: State, problems: Sequence[Problem]
-) -> tuple[State, Features, list[float]]:
-    """All prefixes in one pass, the same one only once: state, features and log-probability behind each."""
+def _read_prefixes(direction: Direction, start: State, problems: Sequence[Problem], looks: bool) -> Prefixes:
+    """All prefixes in one pass, the same one only once."""
     decoder = direction.decoder
     device = next(decoder.parameters()).device
     rows = {key: row for row, key in enumerate(dict.fromkeys((p.sentence, p.prefix) for p in problems))}
@@ -196,8 +222,7 @@ def _read_prefixes(
     padded = torch.tensor([[*pieces, *[PAD] * (longest - len(pieces))] for pieces in known], device=device)
     lengths = torch.tensor([len(pieces) for pieces in known], device=device)
     sentences = torch.tensor([sentence for sentence, _ in rows], device=device)
-    ragged = any(len(pieces) < longest for pieces in known)
-    state, features = decoder.advance(start.select(sentences), padded, lengths if ragged else None)
+    state, features = decoder.advance(start.select(sentences), padded, attention=looks)
     given = [0.0] * len(rows)
     if longest > 1:
         inner = torch.arange(longest - 1, device=device) < (lengths - 1).unsqueeze(1)
@@ -206,7 +231,8 @@ def _read_prefixes(
         given = [float(part.sum()) for part in torch.split(logp, (lengths - 1).tolist())]
     of = [rows[p.sentence, p.prefix] for p in problems]
     last = Features(*(x[of, lengths[of] - 1].unsqueeze(1) for x in features))
-    return state.select(torch.tensor(of, device=device)), last, [given[row] for row in of]
+    state = state.behind(list(map(len, known))).select(torch.tensor(of, device=device))
+    return Prefixes(state, last, [given[row] for row in of])
 
 
 def _expand(
@@ -340,7 +366,7 @@ def _doubled(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> 
 
 
 def _choose(
-    beam: _Beam, offset: int, expansions: Sequence[Sequence[_Candidate]], width: int, best: int
+    beam: _Beam, offset: int, expansions: Sequence[Sequence[_Candidate]], width: int, best: int, patience: int
 ) -> list[tuple[int, Hypothesis]]:
     """The survivors of one problem: the best of each bank, with the row they come from."""
     banks: dict[int, list[tuple[float, int, _Candidate]]] = defaultdict(list)
@@ -372,17 +398,37 @@ def _choose(
                 seen.add(key)
                 places -= 1
                 survivors.append((candidate.parent, hypothesis))
-    if len(beam.finished) >= width or _settled(beam, survivors, best):
+    if len(beam.finished) >= width or _settled(beam, survivors, best, patience):
         return []
-    return survivors
+    return _fewer(beam, survivors, width)
 
 
-def _settled(beam: _Beam, survivors: Sequence[tuple[int, Hypothesis]], best: int) -> bool:
+def _fewer(beam: _Beam, survivors: list[tuple[int, Hypothesis]], width: int) -> list[tuple[int, Hypothesis]]:
+    """The best of each bank, and of the others as many as one bank holds, by what they may still reach.
+
+    Full banks would make every earlier fix cost as much as a sentence of its own. What a hypothesis still has
+    to write is worth about what it was worth in the sentence it comes from, so that banks can be compared.
+    """
+    expected = beam.problem.expected
+    if expected is None or len(survivors) <= width:
+        return survivors
+    due = list(accumulate(reversed(expected), initial=0.0))[::-1]  # from each bank on
+    first: dict[int, int] = {}
+    for n, (_, hypothesis) in enumerate(survivors):
+        first.setdefault(hypothesis.covered, n)
+    others = sorted(
+        set(range(len(survivors))) - set(first.values()),
+        key=lambda n: -(survivors[n][1].score + due[survivors[n][1].covered]),
+    )
+    return [survivors[n] for n in sorted([*first.values(), *others[: width - 1]])]
+
+
+def _settled(beam: _Beam, survivors: Sequence[tuple[int, Hypothesis]], best: int, patience: int) -> bool:
     """Would even a few more pieces of probability 1 lift no survivor above the best that are finished?"""
     if len(beam.finished) < best:
         return False
     reached = sorted((w.score for w in beam.finished), reverse=True)[best - 1]
-    return all(h.score / (h.scored + 1 + PATIENCE) <= reached for _, h in survivors)
+    return all(h.score / (h.scored + 1 + patience) <= reached for _, h in survivors)
 
 
 def _grow(parent: Hypothesis, candidate: _Candidate, score: float, bank: int) -> Hypothesis:

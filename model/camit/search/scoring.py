@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from camit.networks import Encoded, Features, Network, State
 from camit.search.direction import Direction
-from camit.search.grid import Phrase
+from camit.search.grid import Phrase, Prefixes
 from camit.search.threads import threads_for
 from camit.text import PAD, Vocabulary
 
@@ -72,9 +72,24 @@ class Scored:
     logp: Tensor  # [rows, longest + 1], 0 behind the end
     features: Features  # position i predicts piece i
     lengths: tuple[int, ...]  # pieces without the end
+    state: State
+
+    def behind(self, rows: Sequence[int], lengths: Sequence[int]) -> Prefixes:
+        """What the decoder knew behind the first pieces of some of the sentences."""
+        state = self.state.select(torch.tensor(rows, device=self.logp.device))
+        features = Features(*(x[rows, lengths].unsqueeze(1) for x in self.features))
+        logp = [float(self.logp[row, :length].sum()) for row, length in zip(rows, lengths, strict=True)]
+        return Prefixes(state.behind([length + 1 for length in lengths]), features, logp)
 
 
-def score(direction: Direction, start: State, rows: Sequence[int], sentences: Sequence[Phrase]) -> Scored:
+def score(
+    direction: Direction,
+    start: State,
+    rows: Sequence[int],
+    sentences: Sequence[Phrase],
+    *,
+    attention: bool = True,
+) -> Scored:
     """Teacher-forced log-probabilities of whole sentences; `rows` says which source each belongs to."""
     decoder = direction.decoder
     device = next(decoder.parameters()).device
@@ -87,8 +102,8 @@ def score(direction: Direction, start: State, rows: Sequence[int], sentences: Se
     real = torch.arange(longest + 1, device=device) <= torch.tensor(lengths, device=device).unsqueeze(1)
     with threads_for(sum(lengths)):
         state = start.select(torch.tensor(list(rows), device=device))
-        _, features = decoder.advance(state, torch.tensor(read, device=device))
+        state, features = decoder.advance(state, torch.tensor(read, device=device), attention=attention)
         logits = decoder.logits(features.s[real])  # [pieces of all sentences, vocabulary]
         chosen = -F.cross_entropy(logits, torch.tensor(want, device=device)[real], reduction="none")
     logp = torch.zeros(real.shape, device=device).masked_scatter(real, chosen)
-    return Scored(logp, features, lengths)
+    return Scored(logp, features, lengths, state)

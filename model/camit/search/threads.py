@@ -11,12 +11,27 @@ FEW = 48  # rows that one thread reads through the network as quickly as two
 
 
 @contextmanager
-def threads_for(rows: int) -> Iterator[None]:
-    """Run torch with one thread for few rows, and with as many as it has for more."""
+def threads_kept() -> Iterator[int]:
+    """What happens inside with `use_threads_for` is over at the end; gives how many threads there are."""
     before = torch.get_num_threads()
-    if rows <= FEW:
-        torch.set_num_threads(1)
     try:
-        yield
+        yield before
     finally:
-        torch.set_num_threads(before)
+        if torch.get_num_threads() != before:
+            torch.set_num_threads(before)
+
+
+def use_threads_for(rows: int, all_of_them: int) -> None:
+    """Run torch with one thread for few rows, and with all there are for more."""
+    wanted = 1 if rows <= FEW else all_of_them
+    # Asking costs nothing, setting takes as long as a layer.
+    if torch.get_num_threads() != wanted:
+        torch.set_num_threads(wanted)
+
+
+@contextmanager
+def threads_for(rows: int) -> Iterator[None]:
+    """The same for one piece of work."""
+    with threads_kept() as all_of_them:
+        use_threads_for(rows, all_of_them)
+        yield

@@ -6,6 +6,7 @@ stands to the right. A word is judged whole, with its end, so "film" and "filmma
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from camit.search.direction import Direction
 from camit.search.grid import Phrase, Reader
 from camit.search.revise import Readers
 from camit.search.scoring import Directions, Sources
-from camit.text import PAD, SPACE, SPECIALS, Vocabulary
+from camit.search.threads import threads_for
+from camit.text import SPACE, SPECIALS, Vocabulary
 
 PROPOSALS = 12  # first pieces each decoder proposes
 MAX_PIECES = 6  # of a word, behind the letters that were typed
@@ -69,21 +71,34 @@ def words_between(
     With `typed`, only words that begin with it, written as it is written; `attached` says that no space
     stands before it.
     """
-    forward = _read(directions.forward, sources, sentence, left)
-    backward = _read(directions.backward, sources, sentence, right)
+    with threads_for(PROPOSALS):
+        return _words_between(directions, sources, sentence, left, right, typed, attached, readers)
+
+
+def _words_between(
+    directions: Directions,
+    sources: Sources,
+    sentence: int,
+    left: Phrase,
+    right: Phrase,
+    typed: str,
+    attached: bool,
+    readers: Readers | None,
+) -> list[Candidate]:
+    contexts = [
+        _read(directions.forward, sources, sentence, left),
+        _read(directions.backward, sources, sentence, right),
+    ]
     vocabulary = directions.forward.vocabulary
-    found = _propose(forward, typed, attached)
-    if not typed:
-        found += [backward.direction.order(pieces) for pieces in _propose(backward, "", False)]
+    judged = [_propose(contexts[0], typed, attached), _propose(contexts[1], "", False) if not typed else {}]
     offers = [
-        _offers(forward, readers.forward if readers else None),
-        _offers(backward, readers.backward if readers else None),
+        _offers(contexts[0], readers.forward if readers else None),
+        _offers(contexts[1], readers.backward if readers else None),
     ]
     offered = {pieces: offer.entry for by in reversed(offers) for pieces, offer in by.items()}
-    found += offered
     words = {
         pieces: vocabulary.decode(pieces)
-        for pieces in found
+        for pieces in (*judged[0], *judged[1], *offered)
         if _fits(vocabulary, left, pieces, right)
         and (pieces in offered or len(vocabulary.words(pieces)) == 1)
         and vocabulary.decode(pieces).lower().startswith(typed.lower())
@@ -91,13 +106,15 @@ def words_between(
     if not words:
         return []
     phrases = list(words)
-    ahead, holds = _judge(forward, phrases)
-    behind, holds_too = _judge(backward, [backward.direction.order(p) for p in phrases])
+    for context, verdicts in zip(contexts, judged, strict=True):
+        verdicts |= _judge(context, [pieces for pieces in phrases if pieces not in verdicts])
+    ahead, behind = (torch.tensor([verdicts[p].logp for p in phrases]) for verdicts in judged)
     for n, pieces in enumerate(phrases):
         for logp, by in zip((ahead, behind), offers, strict=True):
             if pieces in by:
                 logp[n] = torch.log((1 - by[pieces].theta) * logp[n].exp() + by[pieces].share)
-        if not typed and pieces not in offered and not (holds[n] and holds_too[n]):
+        together = all(verdicts[pieces].holds_together for verdicts in judged)
+        if not typed and pieces not in offered and not together:
             ahead[n] = -torch.inf
     chances = torch.softmax((ahead + behind) / 2, dim=0).nan_to_num(0.0).tolist()
     best: dict[str, Candidate] = {}  # one text may come in several spellings
@@ -153,8 +170,15 @@ def _offers(context: _Context, reader: Reader | None) -> dict[Phrase, _Offer]:
     }
 
 
-def _propose(context: _Context, typed: str, attached: bool) -> list[Phrase]:
-    """Whole words a decoder would write next, as pieces in its own order."""
+class _Verdict(NamedTuple):
+    """What one decoder thinks of a word at a place."""
+
+    logp: float  # of the whole word, with its end
+    holds_together: bool
+
+
+def _propose(context: _Context, typed: str, attached: bool) -> dict[Phrase, _Verdict]:
+    """Whole words a decoder would write next, judged by itself."""
     direction, decoder = context.direction, context.direction.decoder
     device = context.logp.device
     scores = context.logp + direction.allowed("new token", context.last, may_end=False)
@@ -162,30 +186,47 @@ def _propose(context: _Context, typed: str, attached: bool) -> list[Phrase]:
         scores = scores + _beginning(direction.vocabulary, typed, attached).to(device)
     values, first = scores.topk(min(PROPOSALS, len(scores)))
     floor = -torch.inf if typed else UNLIKELY
-    live: list[Phrase] = [
-        (piece,) for value, piece in zip(values.tolist(), first.tolist(), strict=True) if value > floor
+    live: list[tuple[Phrase, _Verdict]] = [
+        ((piece,), _Verdict(value, True))
+        for value, piece in zip(values.tolist(), first.tolist(), strict=True)
+        if value > floor
     ]
-    words: list[Phrase] = []
+    words: dict[Phrase, _Verdict] = {}
     state, rows = context.state, [0] * len(live)
     for _ in range(MAX_PIECES + len(typed)):
         if not live:
             break
         state = state.select(torch.tensor(rows, device=device))
-        known = [[direction.known(word[-1])] for word in live]
-        state, features = decoder.advance(state, torch.tensor(known, device=device))
+        known = [[direction.known(word[-1])] for word, _ in live]
+        state, features = decoder.advance(state, torch.tensor(known, device=device), attention=False)
         logp = torch.log_softmax(decoder.logits(features.s)[:, 0], dim=1)
         masks = []
-        rests = [typed[len(direction.vocabulary.decode(word)) :] for word in live]
-        for word, rest in zip(live, rests, strict=True):
+        rests = [typed[len(direction.vocabulary.decode(word)) :] for word, _ in live]
+        for (word, _), rest in zip(live, rests, strict=True):
             mask = direction.allowed("same token", word[-1], may_end=False)
             masks.append(mask + _beginning(direction.vocabulary, rest, True).to(device) if rest else mask)
-        best, following = (logp + torch.stack(masks)).max(dim=1)
-        chances, pieces = best.exp().tolist(), following.tolist()
-        words += [word for word, rest in zip(live, rests, strict=True) if not rest]
+        best, following = (x.tolist() for x in (logp + torch.stack(masks)).max(dim=1))
+        ends = _ends(direction, logp, [word for word, _ in live])
+        for (word, verdict), rest, end in zip(live, rests, ends, strict=True):
+            if not rest:
+                words[direction.order(word)] = verdict._replace(logp=verdict.logp + end)
         # A word goes on only where that is likely; typed letters must be followed anyway.
+        chances = [math.exp(value) for value in best]
         rows = [n for n, chance in enumerate(chances) if chance > (0.0 if rests[n] else GOES_ON)]
-        live = [(*live[n], pieces[n]) for n in rows]
+        live = [_longer(*live[n], following[n], best[n]) for n in rows]
     return words
+
+
+def _longer(word: Phrase, verdict: _Verdict, piece: int, logp: float) -> tuple[Phrase, _Verdict]:
+    holds = verdict.holds_together and math.exp(logp) >= HOLDS_TOGETHER
+    return (*word, piece), _Verdict(verdict.logp + logp, holds)
+
+
+def _ends(direction: Direction, logp: Tensor, words: Sequence[Phrase]) -> list[float]:
+    """How likely it is that each word ends there, from what may follow it [words, vocabulary]."""
+    masks = torch.stack([direction.starts_token(word[-1]) for word in words])
+    result: list[float] = torch.logsumexp(logp + masks, dim=1).tolist()
+    return result
 
 
 def _beginning(vocabulary: Vocabulary, letters: str, attached: bool) -> Tensor:
@@ -223,29 +264,20 @@ def _spelling(vocabulary: Vocabulary) -> _Spelling:
     return _Spelling([b for b, _ in pairs], [i for _, i in pairs], by_body, alone[0] if alone else None)
 
 
-def _judge(context: _Context, words: Sequence[Phrase]) -> tuple[Tensor, list[bool]]:
-    """Log-probability [words] of whole words, in the order of the context, and whether they hold together."""
+def _judge(context: _Context, words: Sequence[Phrase]) -> dict[Phrase, _Verdict]:
+    """What a decoder thinks of words it did not propose, all of one length in one pass."""
     direction, decoder = context.direction, context.direction.decoder
     device = context.logp.device
-    longest = max(map(len, words))
-    fed = [direction.feed(word) for word in words]
-    padded = torch.tensor([[*word, *[PAD] * (longest - len(word))] for word in fed], device=device)
-    state = context.state.select(torch.zeros(len(words), dtype=torch.long, device=device))
-    _, features = decoder.advance(state, padded)
-    # Only where there are pieces: the output layer is what costs.
-    rows = [row for row, word in enumerate(words) for _ in word]
-    columns = [at for word in words for at in range(len(word))]
-    logp = torch.log_softmax(
-        decoder.logits(features.s[rows, columns]), dim=1
-    )  # [pieces of all words, vocabulary]
-    total = context.logp[padded[:, 0]].clone()
-    holds = [True] * len(words)
-    at = 0
-    for row, word in enumerate(fed):
-        steps = logp[at : at + len(word)]
-        inner = steps[range(len(word) - 1), word[1:]]
-        holds[row] = bool((inner.exp() >= HOLDS_TOGETHER).all())
-        end = torch.logsumexp(steps[-1] + direction.starts_token(words[row][-1]), dim=0)
-        total[row] += inner.sum() + end
-        at += len(word)
-    return total, holds
+    verdicts: dict[Phrase, _Verdict] = {}
+    for length in sorted({len(word) for word in words}):
+        group = [direction.order(word) for word in words if len(word) == length]
+        fed = torch.tensor([direction.feed(word) for word in group], device=device)
+        state = context.state.select(torch.zeros(len(group), dtype=torch.long, device=device))
+        _, features = decoder.advance(state, fed, attention=False)
+        logp = torch.log_softmax(decoder.logits(features.s), dim=2)  # [words, pieces, vocabulary]
+        inner = logp[:, :-1].gather(2, fed[:, 1:].unsqueeze(2)).squeeze(2)  # [words, pieces - 1]
+        whole = (context.logp[fed[:, 0]] + inner.sum(1)).tolist()
+        holds = (inner.exp() >= HOLDS_TOGETHER).all(1).tolist()
+        for n, (word, end) in enumerate(zip(group, _ends(direction, logp[:, -1], group), strict=True)):
+            verdicts[direction.order(word)] = _Verdict(whole[n] + end, holds[n])
+    return verdicts

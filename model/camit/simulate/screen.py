@@ -59,7 +59,7 @@ def planned(screen: Version, edit: Edit, vocabulary: Vocabulary, sentence: int) 
 
 def after(screen: Version, plan: Plan, revision: Revision, vocabulary: Vocabulary) -> Version:
     """The screen a revision leaves behind."""
-    return revised(screen, plan, vocabulary, revision, _tokens(revision.pieces, vocabulary), ())
+    return revised(screen, plan, vocabulary, revision, _tokens(revision.pieces, vocabulary))
 
 
 def by_hand(screen: Version, edit: Edit) -> str:
