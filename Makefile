@@ -56,7 +56,7 @@ pytest: .venv/test-$(PINS) ## the Python tests alone, e.g. make pytest PYTEST_FL
 	@$(JS) bundle
 	@$(BIN)/python -m scripts.chromium
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest \
-		-n logical --maxprocesses=8 --dist loadgroup --no-loadscope-reorder $(PYTEST_FLAGS)
+		-n logical --maxprocesses=8 --no-loadscope-reorder $(PYTEST_FLAGS)
 
 bench: .venv/bench-$(PINS) ## speed beside CTranslate2 and Hugging Face transformers
 	$(BIN)/camit bench --peers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -14,25 +15,35 @@ from scripts import chromium
 hypothesis.settings.register_profile("camit", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("camit")
 
-BROWSER = Path(__file__).parent / "browser"
 # What takes longest begins first, so that no process is left alone with it in the end.
 LONGEST = ("browser", "test_notebooks", "test_wheel", "test_search", "test_training")
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(
+        key=lambda item: LONGEST.index(group(item.nodeid)) if group(item.nodeid) in LONGEST else len(LONGEST)
+    )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """Share the tests out to the processes of `pytest -n` so that what is costly to set up is set up once.
 
     All browser tests go to one process (one JupyterLab, one Chromium), so does each file; notebooks go alone.
+    (xdist's own marks for this, `xdist_group`, do nothing with pytest 9.2.)
     """
-    for item in items:
-        if group(item) != "test_notebooks":
-            item.add_marker(pytest.mark.xdist_group(group(item)))
-    items.sort(key=lambda item: LONGEST.index(group(item)) if group(item) in LONGEST else len(LONGEST))
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return nodeid if group(nodeid) == "test_notebooks" else group(nodeid)
+
+    return ByGroup(config, log)
 
 
-def group(item: pytest.Item) -> str:
-    return "browser" if BROWSER in item.path.parents else item.path.stem
+def group(nodeid: str) -> str:
+    path = Path(nodeid.partition("::")[0])
+    return "browser" if path.parent.name == "browser" else path.stem
 
 
 @pytest.fixture(scope="session")
