@@ -20,15 +20,13 @@ def evaluate(
     json: Annotated[Path | None, typer.Option(help="Write the figures for machines.")] = None,
 ) -> None:
     """Score both directions of a model: sacrebleu BLEU and chrF, and perplexity per piece."""
-    import torch
-
     from camit.checkpoint import load_checkpoint
     from camit.corpus import read_corpus
+    from camit.training.denormals import tiny_is_zero
     from camit.training.scores import evaluate_model
     from camit.training.start import dev_batches
     from camit.translator import check_beam
 
-    torch.set_flush_denormal(True)
     check_beam(beam)
     checkpoint = load_checkpoint(model)
     vocabularies = (checkpoint.source, checkpoint.target)
@@ -37,9 +35,11 @@ def evaluate(
     for path in corpus:
         pairs = list(read_corpus(path, limit))
         batches = dev_batches(path, pairs, *vocabularies)
-        for way, scores in evaluate_model(
-            checkpoint.network, vocabularies, pairs, batches, beam=beam, lowercase=lowercase
-        ).items():
+        with tiny_is_zero():
+            both = evaluate_model(
+                checkpoint.network, vocabularies, pairs, batches, beam=beam, lowercase=lowercase
+            )
+        for way, scores in both.items():
             table.add_row(
                 path.name,
                 f"{len(pairs):,}",

@@ -23,6 +23,7 @@ from camit.errors import TrainingError
 from camit.networks import Network
 from camit.text import Vocabulary
 from camit.training.batches import Batch, BatchSource
+from camit.training.denormals import tiny_is_zero
 from camit.training.distributed import Processes
 from camit.training.loss import BothDirections
 from camit.training.run import Position, RunFolder
@@ -125,9 +126,9 @@ class Trainer:
         if self._processes.first:
             self._folder.rewind_log(position.step)
 
+    @tiny_is_zero()
     def run(self) -> bool:
         """Train until the budget is used up; False when `stop` was called before."""
-        torch.set_flush_denormal(True)  # products of tiny numbers are a hundred times slower otherwise
         settings, position = self._settings, self._position
         started = time.perf_counter() - position.seconds
         last_log = last_save = last_validation = time.perf_counter()
