@@ -47,6 +47,16 @@ class Spread(msgspec.Struct, frozen=True):
         )
 
 
+class Task(msgspec.Struct, frozen=True):
+    """The longest task in a trace, in milliseconds by the clock, and the longest by processor time.
+
+    On a busy machine the two differ: a task that waits for a processor is long without being heavy.
+    """
+
+    clock: float
+    processor: float
+
+
 class Figures(msgspec.Struct, frozen=True):
     """Everything that is measured; times in milliseconds."""
 
@@ -55,27 +65,18 @@ class Figures(msgspec.Struct, frozen=True):
     around_engine: Spread  # of that, all the rest: browser, server, messages, painting
     alternatives_shown: Spread  # from the click on a word to the list of alternatives
     click_while_a_cell_sleeps: Spread  # the same click while a cell runs time.sleep(10)
-    longest_task_long_sentence: float  # while a sentence of sixty words is revised
-    longest_task_long_document: float  # while two hundred sentences are translated and walked through
+    longest_task_long_sentence: Task  # while a sentence of sixty words is revised
+    longest_task_long_document: Task  # while two hundred sentences are translated and walked through
     saved_state_bytes: int  # widget state in a saved notebook with one widget
     bundle_gzip_bytes: int
     import_seconds_beyond_torch: float
 
 
-_WATCH_TASKS = """() => {
-  window.camitTasks = [];
-  window.camitObserver?.disconnect();
-  window.camitObserver = new PerformanceObserver((list) => {
-    for (const task of list.getEntries()) window.camitTasks.push(task.duration);
-  });
-  window.camitObserver.observe({ type: "longtask" });
-}"""
-
-# From the event to the first frame after which the words differ and nothing is pending.
+# From the click, which puts the new word in its place at once, to the frame with the whole new sentence.
 _TIME_TO_PAINT = """(target) => new Promise((resolve) => {
   const root = document.querySelector(".camit");
-  const before = root.querySelector(".camit-target").textContent;
   const start = performance.now();
+  let waiting = false;
   const painted = () => requestAnimationFrame(() => {
     const channel = new MessageChannel(); // a task after the frame: it has been painted
     channel.port1.onmessage = () => resolve(performance.now() - start);
@@ -83,8 +84,9 @@ _TIME_TO_PAINT = """(target) => new Promise((resolve) => {
   });
   const observer = new MutationObserver(() => {
     const line = root.querySelector(".camit-target");
-    if (!line || line.ariaBusy === "true" || line.querySelector("[data-pending]")) return;
-    if (line.textContent === before) return;
+    const pending = !line || line.ariaBusy === "true" || line.querySelector("[data-pending]") !== null;
+    waiting ||= pending;
+    if (pending || !waiting) return;
     observer.disconnect();
     painted();
   });
@@ -121,6 +123,10 @@ def _timed(self, *given, **more):
 camit.Draft.replace = _timed
 """
 _READ_ENGINE = "import json, pathlib; pathlib.Path({path!r}).write_text(json.dumps(camit_bench_times))"
+_CELL = """import ipywidgets
+ipywidgets.Widget.close_all()
+from camit_widget import CamitWidget
+CamitWidget(sentences)"""
 _EXECUTE = """async ([code, wait]) => {
   const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
   const run = kernel.requestExecute({ code, store_history: false });
@@ -135,7 +141,8 @@ def measure(tries: int = 40, say: Callable[[str], None] = print) -> Figures:
         page.set_default_timeout(harness.PATIENCE_MS)
         name = lab.open(page)
         say("clicks on a sentence of twenty words")
-        widget = _show(lab, page, [_TWENTY_WORDS, "谢谢。"])
+        page.evaluate(_EXECUTE, [f"sentences = {[_TWENTY_WORDS, '谢谢。']!r}", True])
+        widget = _show(lab, page)
         page.evaluate(_EXECUTE, [_TIME_ENGINE, True])
         clicks, lists = _clicks(page, widget, tries)
         engine = _engine_times(lab, page)[-tries:]
@@ -145,10 +152,10 @@ def measure(tries: int = 40, say: Callable[[str], None] = print) -> Figures:
         say("clicks while a cell sleeps for ten seconds")
         asleep = _clicks_while_asleep(page, widget)
         say("a sentence of sixty words")
-        widget = _show(lab, page, [_SIXTY_WORDS])
+        widget = _show_again(lab, page, [_SIXTY_WORDS])
         sixty = _longest_task(page, partial(_clicks, page, widget, 6))
         say("a document of two hundred sentences")
-        document = _longest_task(page, lambda: _walk(page, _show(lab, page, _LONG_DOCUMENT)))
+        document = _longest_task(page, lambda: _walk(page, _show_again(lab, page, _LONG_DOCUMENT)))
     return Figures(
         click_to_painted=Spread.of(clicks),
         engine=Spread.of(engine),
@@ -163,9 +170,20 @@ def measure(tries: int = 40, say: Callable[[str], None] = print) -> Figures:
     )
 
 
-def _show(lab: harness.Lab, page: Page, sentences: list[str]) -> Locator:
-    clean = "import ipywidgets\nipywidgets.Widget.close_all()"
-    lab.run(page, f"{clean}\nfrom camit_widget import CamitWidget\nCamitWidget({sentences!r})")
+def _show(lab: harness.Lab, page: Page) -> Locator:
+    lab.run(page, _CELL)
+    return _shown(lab, page)
+
+
+def _show_again(lab: harness.Lab, page: Page, sentences: list[str]) -> Locator:
+    """Run the same cell on other sentences: what JupyterLab does with new cells is not to be measured."""
+    page.evaluate(_EXECUTE, [f"sentences = {sentences!r}", True])
+    page.evaluate("void jupyterapp.commands.execute('notebook:run-cell')")
+    page.locator(".camit-row-text, .camit-source", has_text=sentences[-1][:6]).first.wait_for()
+    return _shown(lab, page)
+
+
+def _shown(lab: harness.Lab, page: Page) -> Locator:
     page.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]")).wait_for()
     return lab.widget(page)
 
@@ -219,11 +237,29 @@ def _walk(page: Page, widget: Locator) -> None:
     page.wait_for_function("!document.querySelector('.camit-row[data-status=waiting]')")
 
 
-def _longest_task(page: Page, work: Callable[[], object]) -> float:
-    """The longest task of the page, in milliseconds, while `work` is done; 0 if none was over 50."""
-    page.evaluate(_WATCH_TASKS)
-    work()
-    return round(max(page.evaluate("window.camitTasks"), default=0.0), 1)
+def _longest_task(page: Page, work: Callable[[], object]) -> Task:
+    """The longest task of the page in a trace while `work` is done."""
+    running = page.context.browser
+    assert running is not None
+    running.start_tracing(page=page, categories=["toplevel", "__metadata"])
+    try:
+        work()
+    finally:
+        trace = json.loads(running.stop_tracing())["traceEvents"]
+    pages = {
+        (event["pid"], event["tid"])
+        for event in trace
+        if event["name"] == "thread_name" and event["args"]["name"] == "CrRendererMain"
+    }
+    tasks = [
+        event
+        for event in trace
+        if event["name"].endswith("RunTask") and "dur" in event and (event["pid"], event["tid"]) in pages
+    ]
+    return Task(
+        round(max(event["dur"] for event in tasks) / 1000, 1),
+        round(max(event.get("tdur", event["dur"]) for event in tasks) / 1000, 1),
+    )
 
 
 def _bundle_bytes() -> int:
@@ -264,14 +300,18 @@ def report(figures: Figures) -> str:
         ("  of that all around it", *_spread(figures.around_engine), ""),
         ("click to alternatives shown, ms", *_spread(figures.alternatives_shown), ""),
         ("click while a cell sleeps 10 s, ms", *_spread(figures.click_while_a_cell_sleeps), "150, 300"),
-        ("longest task, 60 words, ms", f"{figures.longest_task_long_sentence:.0f}", "", "100"),
-        ("longest task, 200 sentences, ms", f"{figures.longest_task_long_document:.0f}", "", "100"),
+        ("longest task, 60 words, ms", *_task(figures.longest_task_long_sentence), "100"),
+        ("longest task, 200 sentences, ms", *_task(figures.longest_task_long_document), "100"),
         ("saved widget state, kB", f"{figures.saved_state_bytes / 1000:.0f}", "", "400"),
         ("bundle, gzip, kB", f"{figures.bundle_gzip_bytes / 1000:.1f}", "", "60"),
         ("import beyond torch, s", f"{figures.import_seconds_beyond_torch:.2f}", "", "0.5"),
     ]
     table = [f"{what:36}{median:>8}{high:>8}{goal:>12}" for what, median, high, goal in lines]
-    return "\n".join([*table, "A longest task of 0 means that none took 50 ms."])
+    return "\n".join([*table, "Tasks: by the clock, and the processor time of the heaviest."])
+
+
+def _task(task: Task) -> tuple[str, str]:
+    return f"{task.clock:.0f}", f"({task.processor:.0f})"
 
 
 def _spread(spread: Spread) -> tuple[str, str]:

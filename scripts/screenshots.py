@@ -43,8 +43,8 @@ def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     with harness.lab() as lab, harness.browser() as browser:
         for name, theme, width in (
-            ("light", "JupyterLab Light", 980),
-            ("dark", "JupyterLab Dark", 980),
+            ("light", "JupyterLab Light", 960),
+            ("dark", "JupyterLab Dark", 960),
             ("narrow", "JupyterLab Light", 480),
         ):
             path = IMAGES / f"widget-{name}.png"
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _picture(browser: Browser, lab: Lab, theme: str, width: int, path: pathlib.Path) -> None:
-    context = browser.new_context(viewport={"width": 1400, "height": 1100}, device_scale_factor=1.5)
+    context = browser.new_context(viewport={"width": 1400, "height": 1100}, device_scale_factor=1.25)
     page = context.new_page()
     lab.open(page)
     page.evaluate("(theme) => jupyterapp.commands.execute('apputils:change-theme', { theme })", theme)
@@ -63,6 +63,9 @@ def _picture(browser: Browser, lab: Lab, theme: str, width: int, path: pathlib.P
     widget = lab.widget(page)
     page.add_style_tag(content=_ALONE + f".camit {{ width: {width}px; max-width: {width}px; }}")
     _play(page, widget)
+    if width > 680:  # narrower, the editor would cover most of what is to be seen
+        _open_editor(page, widget)
+    page.wait_for_timeout(600)
     box = widget.bounding_box()
     assert box is not None
     margin = 10
@@ -83,13 +86,15 @@ def _play(page: Page, widget: Locator) -> None:
     widget.locator(".camit-place", has_text="Sentence 3").wait_for()
     _settled(widget)
     widget.locator(".camit-badge").first.wait_for(timeout=60_000)
-    words = widget.locator(".camit-target .camit-word")
     _fix(page, widget, 1, "says")
-    last = words.count() - 2
-    words.nth(max(2, last // 2)).click()
+    page.mouse.move(0, 0)
+
+
+def _open_editor(page: Page, widget: Locator) -> None:
+    words = widget.locator(".camit-target .camit-word")
+    words.nth(max(2, (words.count() - 2) // 2)).click()
     widget.locator(".camit-suggestion").first.wait_for()
     page.mouse.move(0, 0)
-    page.wait_for_timeout(600)
 
 
 def _fix(page: Page, widget: Locator, index: int, text: str) -> None:
