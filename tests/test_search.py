@@ -19,8 +19,9 @@ from camit.errors import Cancelled, InputError
 from camit.networks import Encoded, Features, Network, State
 from camit.search.direction import Direction
 from camit.search.grid import PATIENCE, WORD_LIMIT, Copy, Mixed, Phrase, Problem, Written, search
-from camit.search.revise import Part, Request, Searcher, Settings
+from camit.search.revise import Request, Searcher, Settings
 from camit.search.scoring import Directions, Sources, read_sources, score
+from camit.search.sides import Part
 from camit.text import BOS, EOS, SPECIALS, UNK, Vocabulary, WordVocabulary
 from camit.translator import Translator, load
 from tests.helpers import Scripted, piece_vocabulary, tiny_network, tiny_translator, word_vocabulary

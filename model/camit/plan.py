@@ -15,7 +15,8 @@ from typing import Literal, TypeGuard
 
 from camit.errors import InputError
 from camit.search.grid import Phrase
-from camit.search.revise import Part, Request, Revision
+from camit.search.revise import Request, Revision
+from camit.search.sides import Part
 from camit.text import Vocabulary, normalise
 from camit.tokens import Origin, Token
 

@@ -1,8 +1,8 @@
 """A revision, whole: the restricted bi-directional grid search of the paper, with the step the paper lacks.
 
 (1) The forward decoder keeps what stands left of the fix and writes a new right part through the earlier
-fixes there. (2) The new and the old right part go, reversed, into the backward decoder, which writes new
-left parts through the earlier fixes there. (3) Every combination, the old parts among them, is rescored as a whole
+fixes there. (2) The new and the old right part go, reversed, into the backward decoder, which writes new left
+parts through the earlier fixes there. (3) Every combination, the old parts among them, is rescored as a whole
 sentence by both decoders; the best wins.
 
 Always taking the new left part, as the paper writes it, loses to unidirectional decoding at a free
