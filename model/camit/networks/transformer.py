@@ -147,7 +147,7 @@ class EncoderLayer(Module):
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         q, k, v = self.attention.split(self.norm1(x))
         x = x + self.dropout(self.attention.merge(F.scaled_dot_product_attention(q, k, v, attn_mask=mask)))
-        return x + self.dropout(self.ff2(F.relu(self.ff1(self.norm2(x)))))  # type: ignore[no-any-return]
+        return x + self.dropout(self.ff2(F.relu(self.ff1(self.norm2(x)))))
 
 
 class DecoderLayer(Module):
@@ -176,7 +176,7 @@ class DecoderLayer(Module):
         read = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.dropout(self.attention.merge(read))
         x = x + self.dropout(self.cross.read(self.norm2(x), annotations, real))
-        return x + self.dropout(self.ff2(F.relu(self.ff1(self.norm3(x)))))  # type: ignore[no-any-return]
+        return x + self.dropout(self.ff2(F.relu(self.ff1(self.norm3(x)))))
 
 
 @dataclass(frozen=True)
@@ -235,10 +235,11 @@ class TransformerState(State):
     def sources(self, heads: int) -> tuple[Source, ...]:
         """Per layer what cross-attention reads: an entry for each sentence, or else for each row."""
         rows = len(self.sentence)
+        if self.sentences == 1:
+            return self.source
         runs = torch.arange(self.sentences, device=self.sentence.device)
-        if self.sentences == 1 or (
-            rows % self.sentences == 0
-            and torch.equal(self.sentence, runs.repeat_interleave(rows // self.sentences))
+        if rows % self.sentences == 0 and torch.equal(
+            self.sentence, runs.repeat_interleave(rows // self.sentences)
         ):
             return self.source
         return tuple(source.select(self.sentence, heads) for source in self.source)
