@@ -57,7 +57,7 @@ def operations(
                 session.close()
             used = translator or chance.toy(rng)
             session = Session(
-                used, learning=False, beam=rng.choice((1, 2, 4)), protocol=rng.choice(_PROTOCOLS)
+                used, learning=False, beam=rng.choice((1, 2, 2, 4)), protocol=rng.choice(_PROTOCOLS)
             )
         sources = chance.TOY_SOURCES if translator is None else chance.SOURCES
         draft = session.open(rng.choice(sources))
