@@ -11,6 +11,8 @@ import pathlib
 import sys
 from typing import TYPE_CHECKING
 
+from scripts.png import packed
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
@@ -71,7 +73,7 @@ def _picture(browser: Browser, lab: Lab, theme: str, width: int, path: pathlib.P
     margin = 10
     clip = {"x": box["x"] - margin, "y": box["y"] - margin}
     clip |= {"width": box["width"] + 2 * margin, "height": box["height"] + 2 * margin}
-    page.screenshot(path=path, clip=clip)  # type: ignore[arg-type]
+    path.write_bytes(packed(page.screenshot(clip=clip)))  # type: ignore[arg-type]
     context.close()
 
 

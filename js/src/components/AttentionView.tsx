@@ -37,7 +37,7 @@ export function AttentionView() {
         }}
       />
       <p class="camit-footnote">
-        A dark cell means that the source word on the left was read while the word above was written.
+        A strong cell means that the source word on the left was read while the word above was written.
       </p>
     </div>
   );

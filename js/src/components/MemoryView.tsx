@@ -100,7 +100,7 @@ export function MemoryView() {
         </button>
       )}
       <p class="camit-footnote">
-        A row is a correction of yours. The darker a cell, the more of that word came from it: θ·r, trust in
+        A row is a correction of yours. The stronger a cell, the more of that word came from it: θ·r, trust in
         the memory times this entry’s share. Open a row to see where it came from.
       </p>
       <RememberForm />
