@@ -303,7 +303,11 @@ describe("the views", () => {
 
   it("show the steps of the last revision", async () => {
     const words = [{ text: "We", space: false, origin: "kept" as const }];
-    show(new TestHost(sentence("We", { stages: [{ name: "forward", caption: "Forward: to the right.", words }] })));
+    show(
+      new TestHost(
+        sentence("We", { stages: [{ name: "forward", caption: "Forward: to the right.", words }] }),
+      ),
+    );
     await click(one("[id$=tab-steps]"));
     expect(one(".camit-steps")?.textContent).toBe("ForwardWeTo the right.");
   });
