@@ -51,6 +51,13 @@ class Problem:
     open_end: bool = False
     expected: tuple[float, ...] | None = None
 
+    @property
+    def due(self) -> list[float] | None:
+        """What may be expected of all phrase pieces from each bank on."""
+        if self.expected is None:
+            return None
+        return list(accumulate(reversed(self.expected), initial=0.0))[::-1]
+
 
 class Written(NamedTuple):
     """A finished hypothesis: its pieces behind the prefix, and where each phrase begins among them."""
@@ -125,6 +132,7 @@ class _Beam:
     total: int  # phrase pieces in all
     given: float  # log-probability of the prefix
     live: list[Hypothesis]
+    due: list[float] | None = None  # log-probability still to be expected of the phrases, for each bank
     finished: list[Written] = field(default_factory=list)
 
     def finish(self, hypothesis: Hypothesis, value: float) -> None:
@@ -173,6 +181,7 @@ def search(
                 sum(map(len, p.phrases)),
                 logp,
                 [Hypothesis(p.prefix, closed=bool(p.prefix) and not p.open_end)],
+                p.due,
             )
             for p, logp in zip(problems, given, strict=True)
         ]
@@ -409,10 +418,9 @@ def _fewer(beam: _Beam, survivors: list[tuple[int, Hypothesis]], width: int) -> 
     Full banks would make every earlier fix cost as much as a sentence of its own. What a hypothesis still has
     to write is worth about what it was worth in the sentence it comes from, so that banks can be compared.
     """
-    expected = beam.problem.expected
-    if expected is None or len(survivors) <= width:
+    due = beam.due
+    if due is None or len(survivors) <= width:
         return survivors
-    due = list(accumulate(reversed(expected), initial=0.0))[::-1]  # from each bank on
     first: dict[int, int] = {}
     for n, (_, hypothesis) in enumerate(survivors):
         first.setdefault(hypothesis.covered, n)
@@ -424,11 +432,17 @@ def _fewer(beam: _Beam, survivors: list[tuple[int, Hypothesis]], width: int) -> 
 
 
 def _settled(beam: _Beam, survivors: Sequence[tuple[int, Hypothesis]], best: int, patience: int) -> bool:
-    """Would even a few more pieces of probability 1 lift no survivor above the best that are finished?"""
+    """Would even some pieces of probability 1, and the phrases still due, lift no survivor to the best?"""
     if len(beam.finished) < best:
         return False
     reached = sorted((w.score for w in beam.finished), reverse=True)[best - 1]
-    return all(h.score / (h.scored + 1 + patience) <= reached for _, h in survivors)
+
+    def promise(h: Hypothesis) -> float:
+        if beam.due is None:
+            return h.score / (h.scored + 1 + patience)
+        return (h.score + beam.due[h.covered]) / (h.scored + beam.total - h.covered + 1 + patience)
+
+    return all(promise(h) <= reached for _, h in survivors)
 
 
 def _grow(parent: Hypothesis, candidate: _Candidate, score: float, bank: int) -> Hypothesis:

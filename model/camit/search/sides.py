@@ -89,9 +89,10 @@ class Side:
     def problem(self, limit: int) -> Problem:
         """What to search, in a sentence of so many pieces at most."""
         due, logps = self._due, self.logps
+        rest = len(self.old.pieces) - self.agreed
         return Problem(
             self.sentence,
-            max(10, limit - len(self.prefix) - self.agreed),
+            max(10, min(limit - len(self.prefix) - self.agreed, rest + rest // 2 + 10)),
             prefix=(*self.prefix, *self.old.pieces[: self.agreed]),
             phrases=tuple(self.old.pieces[start:stop] for start, stop in due),
             anchored=self.old.anchored,

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 import torch
 
-FEW = 48  # rows that one thread reads through the network as quickly as two
+FEW = (
+    256  # rows that one thread reads through the network as quickly as two, which have to wait for each other
+)
 
 
 @contextmanager
