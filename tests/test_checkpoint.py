@@ -14,7 +14,7 @@ import safetensors.torch
 import torch
 
 import camit
-from camit.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from camit.checkpoint import Checkpoint, find, load_checkpoint, save_checkpoint
 from camit.errors import CheckpointError
 from tests.helpers import tiny_translator
 
@@ -77,6 +77,16 @@ def test_files_are_data_never_code(directory: Path) -> None:
 def test_the_embedded_model_is_found_by_name() -> None:
     translator = camit.load("zh-en")
     assert (translator.name, translator.source_language, translator.target_language) == ("zh-en", "zh", "en")
+
+
+def test_a_folder_of_the_same_name_does_not_stand_in_for_the_embedded_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "zh-en").mkdir()
+    (tmp_path / "zh-en" / "config.json").write_text("{}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert find("zh-en").parent.name == "checkpoints"
+    assert find("./zh-en") == Path("zh-en")
 
 
 @pytest.mark.parametrize("name", ["zh-fr", "./zh-en", "../checkpoints/zh-en", ""])

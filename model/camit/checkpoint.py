@@ -62,18 +62,21 @@ class Checkpoint:
 
 
 def find(name_or_directory: str | os.PathLike[str]) -> Path:
-    """The directory of an embedded model by its name, or of any checkpoint by its path."""
+    """The directory of an embedded model by its name, or of any checkpoint by its path.
+
+    A bare name always means the embedded model, whatever lies in the current folder; "./zh-en" is a path.
+    """
     if not isinstance(name_or_directory, (str, os.PathLike)):
         raise CheckpointError(
             f"a model is named by a string or a path, not {type(name_or_directory).__name__}; "
             "try camit.load('zh-en')."
         )
     path = Path(name_or_directory)
+    embedded = EMBEDDED / path
+    if name_or_directory == path.name and (embedded / "config.json").is_file():
+        return embedded
     if (path / "config.json").is_file():
         return path
-    embedded = EMBEDDED / str(name_or_directory)
-    if path.name == str(name_or_directory) and (embedded / "config.json").is_file():
-        return embedded
     known = ", ".join(sorted(p.parent.name for p in EMBEDDED.glob("*/config.json")))
     if path.is_dir():
         raise CheckpointError(
