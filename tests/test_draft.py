@@ -248,6 +248,18 @@ def test_blanking_between_fixes_leaves_them(session: camit.Session) -> None:
     assert locked(draft) == ["met", "today"]
 
 
+def test_blanking_does_not_write_a_fixed_word_again(session: camit.Session) -> None:
+    draft = session.open("我们昨天在电影院看了一部很好看的电影。")
+    for place, word in enumerate(texts(draft)):
+        if len(word) > 5:  # of the common ones some may well stand there twice
+            draft.keep(place)
+            for gap in ((place + 1, len(draft.tokens)), (0, place)):
+                if gap[0] < gap[1]:
+                    assert texts(draft.blank(gap)).count(word) == 1
+                    draft.undo()
+            draft.undo()
+
+
 # Keep and release
 
 

@@ -466,6 +466,34 @@ class TestOnce:
             found = search(direction, start, [Problem(0, 4, once=((B,),))], beam=4)[0][0]
         assert found.pieces == (B, C)
 
+    def test_is_not_written_right_before_the_next_phrase(self) -> None:
+        direction, start = scripted(
+            {
+                (): {B: 0.9, A: 0.05},
+                (B,): {A: 0.9},
+                (B, A): {B: 0.9},
+                (B, A, B): {EOS: 0.9},
+                (A, B): {EOS: 0.5},
+            }
+        )
+        with torch.inference_mode():
+            problem = Problem(0, 4, phrases=((A,), (B,)), once=((B,),))
+            found = search(direction, start, [problem], beam=4)[0][0]
+        assert found.pieces == (A, B)
+
+    def test_is_not_written_where_there_is_no_room_for_more(self) -> None:
+        direction, start = scripted({(): {B: 0.9, A: 0.05}, (B,): {EOS: 0.9}, (A,): {EOS: 0.9}})
+        with torch.inference_mode():
+            found = search(direction, start, [Problem(0, 1, once=((B,),))], beam=4)[0][0]
+        assert found.pieces == (A,)
+
+    def test_is_not_finished_where_the_prefix_began_it(self) -> None:
+        direction, start = scripted({(A, D): {C: 0.9, EOS: 0.05}, (A, D, C): {EOS: 0.9}})
+        problem = Problem(0, 4, prefix=(A, D), once=((D, C),), open_end=True)
+        with torch.inference_mode():
+            found = search(direction, start, [problem], beam=4)[0][0]
+        assert "dc" not in TOY.decode((*problem.prefix, *found.pieces)).split()
+
 
 class OffersOneWord:
     """A memory that offers the same copy at every step."""
@@ -502,6 +530,17 @@ class TestCopies:
         problem = Problem(0, 2, phrases=((D, C),), once=((D, C),))
         written = self.search(OffersOneWord((D, C), 0.95), problem)
         assert [written[i : i + 2] for i in range(len(written))].count((D, C)) == 1
+
+    def test_a_copy_is_not_a_second_time_of_a_word_in_a_phrase_still_to_come(self) -> None:
+        written = self.search(OffersOneWord((D, C), 0.95), Problem(0, 2, phrases=((B, D, C),)))
+        assert [written[i : i + 2] for i in range(len(written))].count((D, C)) == 1
+
+    def test_a_copy_does_not_follow_what_must_not_be_doubled(self) -> None:
+        direction, start = scripted({(): {A: 0.9}, (A, D, C): {EOS: 0.9}})
+        with torch.inference_mode():
+            problem, reader = Problem(0, 4, once=((A,),)), OffersOneWord((D, C), 0.5)
+            written = search(direction, start, [problem], beam=4, reader=reader)[0][0].pieces
+        assert "a" not in TOY.decode(written).split()
 
 
 SENTENCES = ["我们昨天在公园里看到了他。", "你为什么不告诉我真相？", "他说他明天会来，但是我不相信。"]

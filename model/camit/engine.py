@@ -69,7 +69,7 @@ class Engine:
         """Write something else into a gap."""
         read = self._read(source)
         readers = self._memory.readers(source)
-        middle = self._searcher(read, readers, settings).refill(0, gap.left, gap.right, gap.old)
+        middle = self._searcher(read, readers, settings).refill(0, gap.left, gap.right, gap.old, gap.once)
         tokens = self._tokens(read, (*gap.left, *middle, *gap.right), readers)
         return planning.filled(version, gap, middle, tokens)
 

@@ -155,6 +155,7 @@ class Gap:
     old: Phrase
     right: Phrase
     words: Span
+    once: tuple[Phrase, ...]  # fixes that must not appear a second time
 
 
 def blanking(version: Version, vocabulary: Vocabulary, place: Place) -> Gap:
@@ -169,7 +170,8 @@ def blanking(version: Version, vocabulary: Vocabulary, place: Place) -> Gap:
             )
     words = vocabulary.words(version.pieces)
     a, b = words[start].start, words[stop - 1].stop
-    return Gap(version.pieces[:a], version.pieces[a:b], version.pieces[b:], (start, stop))
+    once = _once(version, vocabulary, (), (), (start, stop))
+    return Gap(version.pieces[:a], version.pieces[a:b], version.pieces[b:], (start, stop), once)
 
 
 def filled(version: Version, gap: Gap, middle: Phrase, tokens: Sequence[Token]) -> Version:
@@ -387,7 +389,7 @@ def _pieces_of(vocabulary: Vocabulary, part: Phrase, fixed: Sequence[Fixed]) -> 
 def _once(
     version: Version, vocabulary: Vocabulary, focus: Phrase, fixed: Sequence[Fixed], reach: Span
 ) -> tuple[Phrase, ...]:
-    """Fixed phrases of rare words that do not stand in the sentence a second time already."""
+    """Fixed phrases of rare words that do not stand outside `reach` a second time already."""
     words = vocabulary.words(version.pieces)
     phrases = [focus[a:b] for a, b in _pieces_of(vocabulary, focus, fixed)]
     phrases += [
@@ -395,7 +397,8 @@ def _once(
         for f in version.fixed
         if f.stop <= reach[0] or f.start >= reach[1]
     ]
-    free = {token.text for token in version.tokens if not token.locked}
+    outside = (*version.tokens[: reach[0]], *version.tokens[reach[1] :])
+    free = {token.text for token in outside if not token.locked}
     return tuple(p for p in phrases if not vocabulary.is_common(p) and vocabulary.decode(p) not in free)
 
 

@@ -273,7 +273,7 @@ def _expand(
         free.append(i)
         if h.phrase < len(b.problem.phrases):
             phrase = b.problem.phrases[h.phrase]
-            if not h.pieces or direction.boundary(h.pieces[-1], phrase[0]):
+            if _may_begin(direction, b.problem, h, phrase):
                 due.append((i, phrase, _START))
     if free:
         masks = [_mask(direction, *owners[i]) for i in free]
@@ -303,13 +303,22 @@ def _expand(
     return result
 
 
-def _may_copy(direction: Direction, problem: Problem, hypothesis: Hypothesis, copy: Copy) -> bool:
+def _may_begin(direction: Direction, problem: Problem, hypothesis: Hypothesis, phrase: Phrase) -> bool:
+    """May these pieces, a token of their own or several, come next?"""
     pieces = hypothesis.pieces
+    if pieces and not direction.boundary(pieces[-1], phrase[0]):
+        return False
+    return not _doubled(direction, problem, hypothesis)
+
+
+def _may_copy(direction: Direction, problem: Problem, hypothesis: Hypothesis, copy: Copy) -> bool:
     if hypothesis.forced or copy.pieces in problem.once:
         return False
-    if pieces and not direction.boundary(pieces[-1], copy.pieces[0]):
+    if not _may_begin(direction, problem, hypothesis, copy.pieces):
         return False
-    return occurrences(pieces, copy.pieces) < copy.times
+    # What a phrase will bring is as good as written.
+    parts = (hypothesis.pieces, *problem.phrases[hypothesis.phrase :])
+    return sum(occurrences(part, copy.pieces) for part in parts) < copy.times
 
 
 def _mixed(logp: Tensor, copies: Sequence[Sequence[Copy]]) -> Tensor:
@@ -350,26 +359,29 @@ def _mask(direction: Direction, beam: _Beam, hypothesis: Hypothesis) -> Tensor:
     """What a hypothesis may write freely: 0 or minus infinity for each piece."""
     problem, pieces = beam.problem, hypothesis.pieces
     # An empty sentence is no translation: the end needs something before it, and not only space marks.
-    may_end = any(map(direction.says, pieces)) and hypothesis.phrase == len(problem.phrases)
+    doubled = _doubled(direction, problem, hypothesis)
+    may_end = any(map(direction.says, pieces)) and hypothesis.phrase == len(problem.phrases) and not doubled
     if not _room(direction, problem, hypothesis):  # only the phrases that are still due, and then the end
         return direction.allowed("nothing", None, may_end)
     if hypothesis.closed and pieces:
         return direction.allowed("new token", pieces[-1], may_end)
     lone_space = bool(pieces) and not direction.backward and not direction.says(pieces[-1])
-    if lone_space or _doubled(direction, problem, hypothesis):
+    if lone_space or doubled:
         return direction.allowed("same token", pieces[-1], may_end=False)
     return direction.allowed("anything", None, may_end)
 
 
 def _doubled(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> bool:
-    """Has the hypothesis just written, freely, a phrase that must stand only once?"""
-    if hypothesis.closed:
+    """Has the hypothesis just written, freely, a phrase that must stand only once?
+
+    It may have begun in the prefix, if that has an open end.
+    """
+    if hypothesis.closed or not hypothesis.scored:
         return False
     pieces = hypothesis.pieces
     for phrase in problem.once:
         n = len(phrase)
-        whole = pieces[-n:] == phrase and hypothesis.scored >= n
-        if whole and (len(pieces) == n or direction.boundary(pieces[-n - 1], pieces[-n])):
+        if pieces[-n:] == phrase and (len(pieces) == n or direction.boundary(pieces[-n - 1], pieces[-n])):
             return True
     return False
 

@@ -125,8 +125,13 @@ class Searcher:
         return self._both(requests)
 
     @torch.inference_mode()
-    def refill(self, sentence: int, left: Phrase, right: Phrase, old: Phrase) -> Phrase:
-        """What may stand between two parts that stay as they are; not `old`, if there is anything else."""
+    def refill(
+        self, sentence: int, left: Phrase, right: Phrase, old: Phrase, once: tuple[Phrase, ...] = ()
+    ) -> Phrase:
+        """What may stand between two parts that stay as they are; not `old`, if there is anything else.
+
+        `once`: fixes that must not appear a second time.
+        """
         limit = max(10, self._limit(sentence) - len(left) - len(right))
         found: list[Phrase] = []
         for direction, near, far in (
@@ -140,6 +145,7 @@ class Searcher:
                 prefix=direction.order(near),
                 phrases=(ordered,) if ordered else (),
                 anchored=bool(far),
+                once=tuple(map(direction.order, once)),
             )
             for written in self._search(direction, [problem], best=self.settings.beam)[0]:
                 middle = written.pieces[: len(written.pieces) - len(far)] if far else written.pieces
