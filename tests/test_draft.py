@@ -499,5 +499,16 @@ def test_completions_behind_the_last_word_and_after_other_words(session: camit.S
     assert draft.complete(5, "(may")[0].text == "(maybe"
 
 
+def test_completions_of_nothing_but_space_are_alternatives(session: camit.Session) -> None:
+    draft = session.open(PARK)
+    for typed in ("", " ", "\t", "\x00", "\ud800"):
+        assert draft.complete(1, typed) == draft.alternatives(1)
+
+
+def test_completions_pass_over_what_is_no_text(session: camit.Session) -> None:
+    draft = session.open(PARK)
+    assert draft.complete(1, "vis\ud800") == draft.complete(1, "vis ")
+
+
 def test_completions_of_letters_the_model_does_not_have_are_none(session: camit.Session) -> None:
     assert session.open(PARK).complete(1, "Zür鲸") == []

@@ -15,7 +15,7 @@ from camit.errors import InputError, SessionError
 from camit.ledger import History, Page
 from camit.plan import Place, Plan, Stage, Version
 from camit.search.grid import Phrase
-from camit.text import Vocabulary, Word, detokenise, fold
+from camit.text import Vocabulary, Word, detokenise, fold, printable
 from camit.tokens import SourceToken, Token
 
 if TYPE_CHECKING:
@@ -183,7 +183,8 @@ class Draft:
             end = len(version.tokens)
             return (end, end) if place == end else planning.span(version, place)
 
-        return self._words(span, typed, k)
+        text = printable(typed)
+        return self._words(span, text if text.strip() else "", k)
 
     # Inside
 

@@ -83,7 +83,7 @@ def normalise(text: object, *, limit: int = MAX_CHARACTERS, what: str = "text") 
         raise InputError(
             f"{what} has {len(text):,} characters; at most {limit:,} fit. Split it into sentences first."
         )
-    clean = fold("".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in text))
+    clean = fold(printable(text))
     if all(unicodedata.category(c) == "Cf" for c in clean):  # marks that show nothing of their own
         raise InputError(
             f"{what} is empty (nothing but white space or control characters); pass at least one word."
@@ -93,6 +93,11 @@ def normalise(text: object, *, limit: int = MAX_CHARACTERS, what: str = "text") 
             f"{what} has {len(clean):,} characters once normalised; at most {limit:,} fit. Split it first."
         )
     return clean
+
+
+def printable(text: str) -> str:
+    """Text with a space for every control character and every lone surrogate, which nothing can encode."""
+    return "".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in text)
 
 
 def fold(text: str) -> str:
