@@ -535,6 +535,10 @@ class TestCopies:
         written = self.search(OffersOneWord((D, C), 0.95), Problem(0, 2, phrases=((B, D, C),)))
         assert [written[i : i + 2] for i in range(len(written))].count((D, C)) == 1
 
+    def test_a_copy_does_not_follow_its_own_beginning(self) -> None:
+        written = self.search(OffersOneWord((B, D), 0.95), Problem(0, 2, prefix=(B,)))
+        assert written[:1] != (B,)
+
     def test_a_copy_does_not_follow_what_must_not_be_doubled(self) -> None:
         direction, start = scripted({(): {A: 0.9}, (A, D, C): {EOS: 0.9}})
         with torch.inference_mode():

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from camit.checkpoint import load_weights, read_tensors, write_atomically
 from camit.networks import Features
 from camit.search.direction import Direction
-from camit.search.grid import Copy, Mixed, Phrase, occurrences
+from camit.search.grid import Copy, Mixed, Phrase, begun, occurrences
 
 FILE = "memory.safetensors"
 # What speaks for an entry at a step. Measured on held-out documents (gain of log-probability per 1,000
@@ -246,8 +246,11 @@ class MemoryReader:
         ]
 
     def _may_stand(self, copy: Copy, written: Phrase) -> bool:
-        """The rules of the search: on a word boundary, and not more often than the source says it."""
+        """The rules of the search: on a word boundary, not behind its own beginning, and not more often than
+        the source says it."""
         if written and not self._direction.boundary(written[-1], copy.pieces[0]):
+            return False
+        if begun(written, copy.pieces):
             return False
         return occurrences(written, copy.pieces) < copy.times
 

@@ -314,7 +314,7 @@ def _may_begin(direction: Direction, problem: Problem, hypothesis: Hypothesis, p
 def _may_copy(direction: Direction, problem: Problem, hypothesis: Hypothesis, copy: Copy) -> bool:
     if hypothesis.forced or copy.pieces in problem.once:
         return False
-    if not _may_begin(direction, problem, hypothesis, copy.pieces):
+    if begun(hypothesis.pieces, copy.pieces) or not _may_begin(direction, problem, hypothesis, copy.pieces):
         return False
     # What a phrase will bring is as good as written.
     parts = (hypothesis.pieces, *problem.phrases[hypothesis.phrase :])
@@ -339,6 +339,11 @@ def occurrences(pieces: Phrase, phrase: Phrase) -> int:
     """How often a phrase stands in a sequence of pieces."""
     n = len(phrase)
     return sum(pieces[at : at + n] == phrase for at in range(len(pieces) - n + 1))
+
+
+def begun(pieces: Phrase, phrase: Phrase) -> bool:
+    """Does the beginning of a phrase stand at the end already? Then all of it would double that."""
+    return any(pieces[-n:] == phrase[:n] for n in range(1, len(phrase)))
 
 
 def _room(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> bool:
