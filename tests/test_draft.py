@@ -248,12 +248,14 @@ def test_blanking_between_fixes_leaves_them(session: camit.Session) -> None:
     assert locked(draft) == ["met", "today"]
 
 
-def test_blanking_does_not_write_a_fixed_word_again(session: camit.Session) -> None:
+@pytest.mark.parametrize("words", [1, 2])
+def test_blanking_does_not_write_a_fixed_word_again(session: camit.Session, words: int) -> None:
     draft = session.open("我们昨天在电影院看了一部很好看的电影。")
     for place, word in enumerate(texts(draft)):
         if len(word) > 5:  # of the common ones some may well stand there twice
-            draft.keep(place)
-            for gap in ((place + 1, len(draft.tokens)), (0, place)):
+            first = max(0, place + 1 - words)
+            draft.keep((first, place + 1))
+            for gap in ((place + 1, len(draft.tokens)), (0, first)):
                 if gap[0] < gap[1]:
                     assert texts(draft.blank(gap)).count(word) == 1
                     draft.undo()

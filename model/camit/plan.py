@@ -389,7 +389,7 @@ def _pieces_of(vocabulary: Vocabulary, part: Phrase, fixed: Sequence[Fixed]) -> 
 def _once(
     version: Version, vocabulary: Vocabulary, focus: Phrase, fixed: Sequence[Fixed], reach: Span
 ) -> tuple[Phrase, ...]:
-    """Fixed phrases of rare words that do not stand outside `reach` a second time already."""
+    """Fixed phrases and words that are rare and do not stand outside `reach` a second time already."""
     words = vocabulary.words(version.pieces)
     phrases = [focus[a:b] for a, b in _pieces_of(vocabulary, focus, fixed)]
     phrases += [
@@ -397,9 +397,11 @@ def _once(
         for f in version.fixed
         if f.stop <= reach[0] or f.start >= reach[1]
     ]
+    phrases += [phrase[word.start : word.stop] for phrase in phrases for word in vocabulary.words(phrase)]
     outside = (*version.tokens[: reach[0]], *version.tokens[reach[1] :])
     free = {token.text for token in outside if not token.locked}
-    return tuple(p for p in phrases if not vocabulary.is_common(p) and vocabulary.decode(p) not in free)
+    rare = (p for p in dict.fromkeys(phrases) if not vocabulary.is_common(p))
+    return tuple(p for p in rare if vocabulary.decode(p) not in free)
 
 
 def _mine(version: Version, index: int) -> bool:
