@@ -21,7 +21,7 @@ import camit
 from camit import plan as planning
 from camit.errors import CamitError, InputError, SessionError
 from camit.networks import Features
-from camit.search.grid import Copy, Mixed
+from camit.search.problem import Copy, Mixed
 from camit.search.revise import Protocol, Readers
 from camit.soak import chance
 from camit.soak.oracle import Action, Oracle, Violation
@@ -348,6 +348,31 @@ def test_the_trace_tells_the_revision_stage_by_stage(session: camit.Session) -> 
     assert [t.text for t in first.tokens][1] == "saw" and last.tokens == draft.tokens
     assert all(stage.caption for stage in draft.trace)
     assert "met" in [t.text for t in draft.trace[1].tokens]
+
+
+def test_a_fix_is_the_persons_in_every_pass_also_where_the_words_around_it_moved(
+    session: camit.Session,
+) -> None:
+    draft = session.open("这条河在我小时候还很干净。")
+    draft.replace(len(draft.tokens) - 2, "child")
+    draft.replace(1, "stream")
+    for fixes, trace in ((["child"], draft.undo().trace), (["stream", "child"], draft.redo().trace)):
+        assert [stage.name for stage in trace] == ["draft", "forward", "backward", "result"]
+        for stage in trace[1:]:
+            assert [t.text for t in stage.tokens if t.origin == "yours"] == fixes, stage.caption
+
+
+@pytest.mark.parametrize(
+    ("protocol", "passes"),
+    [("replace-only", []), ("unidirectional", ["forward"]), ("unidirectional-grid", ["forward"])],
+)
+def test_the_trace_has_the_passes_its_protocol_has(protocol: Protocol, passes: list[str]) -> None:
+    with camit.Session(model(), learning=False, protocol=protocol) as session:
+        draft = session.open(PARK).replace(1, "met")
+    assert [stage.name for stage in draft.trace] == ["draft", *passes, "result"]
+    for stage in draft.trace[1:]:
+        assert [t.text for t in stage.tokens if t.origin == "yours"] == ["met"]
+        assert "decoders" not in stage.caption, "there was one at most"
 
 
 # What cannot be done

@@ -16,7 +16,7 @@ from camit.anchors import write_anchors
 from camit.checkpoint import EMBEDDED
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.learning import GUARD, REPLAY, LearningSettings, OnlineLearner, expected, load_pairs
-from camit.search.grid import Phrase
+from camit.search.problem import Phrase
 from camit.translator import Translator
 from tests.helpers import tiny_translator
 

@@ -14,7 +14,7 @@ from camit.errors import CheckpointError, InputError, SessionError
 from camit.gate import FILE, Gates, Keys, Match, MemoryReader, evidence
 from camit.memory import MemorySnapshot, RevisionMemory
 from camit.networks import Features
-from camit.search.grid import Phrase
+from camit.search.problem import Phrase
 from camit.search.revise import Readers
 from camit.search.scoring import follow, score
 from camit.translator import Translator
@@ -105,8 +105,7 @@ def test_entries_are_removed_by_id_and_an_unknown_id_is_an_error_that_helps() ->
     assert memory.entries == (second,)
     with pytest.raises(InputError, match="no entry 1"):
         memory.remove(first.id)
-    memory.count_copy(first.id)  # gone meanwhile: nothing to count
-    memory.count_copy(second.id)
+    memory.count_copies([first.id, None, second.id])  # the first is gone meanwhile: nothing to count
     assert memory[second.id].copies == 1
 
 
@@ -223,7 +222,8 @@ def _reader(readers: Readers, backward: bool = False) -> MemoryReader:
 
 
 def _searched(translator: Translator, memory: RevisionMemory, source: str, backward: bool) -> list[Phrase]:
-    from camit.search.grid import Problem, search
+    from camit.search.grid import search
+    from camit.search.problem import Problem
 
     readers = memory.readers(source)
     assert readers is not None
@@ -322,6 +322,32 @@ def test_weights_tell_for_each_word_how_much_is_copied_and_from_where() -> None:
     assert weights.entries == tuple(entry.id for entry in memory.entries)
     silent = memory.weights(Sentence(chinese(), "今天的会议推迟了。", "No."))
     assert set(silent.theta) == {0.0}
+
+
+def test_every_word_of_a_copied_phrase_is_marked_and_the_copy_counts_once() -> None:
+    with camit.Session(chinese(), learning=False) as session:
+        phrase, word = session.memory.add("面馆", "noodle shop"), session.memory.add("灯塔", "lighthouse")
+        draft = session.open("我们在面馆等你。")
+        copied = [token.text for token in draft.tokens if token.copied_from == phrase.id]
+        assert copied == ["noodle", "shop"]
+        session.confirm(draft)
+        assert (session.memory[phrase.id].copies, session.memory[word.id].copies) == (1, 0)
+
+
+def test_weights_say_of_a_draft_what_its_tokens_say() -> None:
+    with camit.Session(chinese(), learning=False) as session:
+        for source, text in (("面馆", "noodle shop"), ("面馆", "restaurant"), ("灯塔", "lighthouse")):
+            session.memory.add(source, text)
+        spoken = 0
+        for source in ("灯塔旁边有一家面馆。", "我们在面馆等你。", "她把钥匙忘在了桌子上。"):
+            draft = session.open(source)
+            weights = session.memory.weights(draft)
+            assert weights.theta == pytest.approx([token.theta for token in draft.tokens], abs=1e-6)
+            for token, theta, r in zip(draft.tokens, weights.theta, weights.r, strict=True):
+                assert sum(r) == pytest.approx(1.0 if theta else 0.0)
+                assert token.copied_from is None or r[weights.entries.index(token.copied_from)] > 0.0
+                spoken += theta > 0.0
+        assert spoken
 
 
 # After learning

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from camit.errors import Cancelled, InputError
 from camit.networks import Encoded, Features, Network, State
 from camit.search.direction import Direction
-from camit.search.grid import PATIENCE, WORD_LIMIT, Copy, Mixed, Phrase, Problem, Written, search
+from camit.search.grid import PATIENCE, search
+from camit.search.problem import Copy, Mixed, Phrase, Problem, Written
 from camit.search.revise import Request, Searcher, Settings
+from camit.search.rules import WORD_LIMIT
 from camit.search.scoring import Directions, Sources, read_sources, score
 from camit.search.sides import Part
 from camit.text import BOS, EOS, SPECIALS, UNK, Vocabulary, WordVocabulary

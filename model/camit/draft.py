@@ -14,7 +14,7 @@ from camit import plan as planning
 from camit.errors import InputError, SessionError
 from camit.ledger import History, Page
 from camit.plan import Place, Plan, Stage, Version
-from camit.search.grid import Phrase
+from camit.search.problem import Phrase
 from camit.text import Vocabulary, Word, detokenise, fold, printable
 from camit.tokens import SourceToken, Token
 

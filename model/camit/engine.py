@@ -16,7 +16,7 @@ from camit import plan as planning
 from camit.errors import InputError
 from camit.memory import RevisionMemory
 from camit.plan import Gap, Plan, Version
-from camit.search.grid import Phrase
+from camit.search.problem import Phrase
 from camit.search.revise import Readers, Searcher, Settings
 from camit.search.scoring import Sources
 from camit.search.words import Candidate, words_between
@@ -63,7 +63,7 @@ class Engine:
         revision = self._searcher(read, readers, settings).revise([plan.request])[0]
         vocabulary = self._translator.target_vocabulary
         tokens = self._tokens(read, revision.pieces, readers)
-        return planning.revised(version, plan, vocabulary, revision, tokens)
+        return planning.revised(version, plan, vocabulary, revision, tokens, settings.protocol)
 
     def refill(self, source: str, version: Version, gap: Gap, settings: Settings) -> Version:
         """Write something else into a gap."""

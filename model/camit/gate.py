@@ -23,7 +23,8 @@ from torch.nn import functional as F
 from camit.checkpoint import load_weights, read_tensors, write_atomically
 from camit.networks import Features
 from camit.search.direction import Direction
-from camit.search.grid import Copy, Mixed, Phrase, begun, occurrences
+from camit.search.problem import Copy, Mixed, Phrase
+from camit.search.rules import copy_fits
 
 FILE = "memory.safetensors"
 # What speaks for an entry at a step. Measured on held-out documents (gain of log-probability per 1,000
@@ -204,9 +205,7 @@ class MemoryReader:
             for at in torch.nonzero(worth[row, : len(pieces) + 1]).flatten().tolist():
                 if at < busy:
                     continue
-                offered = [
-                    c for c in self._worth(shares[row, at].tolist()) if self._may_stand(c, pieces[:at])
-                ]
+                offered = self._offered(shares[row, at].tolist(), pieces[:at])
                 total = sum(copy.probability for copy in offered)
                 if not total:
                     continue
@@ -223,6 +222,16 @@ class MemoryReader:
                 if math.log(copy.probability) > alone:
                     copied[row].append((at, busy, copy.entry))
         return Mixed(mixed, theta, copied)
+
+    def r(self, shares: Sequence[float], written: Phrase) -> list[float]:
+        """Of what may be copied behind `written` by these shares: the part of each entry; or all 0."""
+        words = {copy.pieces for copy in self._offered(shares, written)}
+        parts = [
+            share if word in words and share >= self._least else 0.0
+            for share, word in zip(shares, self._words, strict=True)
+        ]
+        theta = sum(parts) or 1.0
+        return [part / theta for part in parts]
 
     @property
     def _least(self) -> float:
@@ -245,14 +254,8 @@ class MemoryReader:
             if total >= self._cut
         ]
 
-    def _may_stand(self, copy: Copy, written: Phrase) -> bool:
-        """The rules of the search: on a word boundary, not behind its own beginning, and not more often than
-        the source says it."""
-        if written and not self._direction.boundary(written[-1], copy.pieces[0]):
-            return False
-        if begun(written, copy.pieces):
-            return False
-        return occurrences(written, copy.pieces) < copy.times
+    def _offered(self, shares: Sequence[float], written: Phrase) -> list[Copy]:
+        return [copy for copy in self._worth(shares) if copy_fits(self._direction, copy, written)]
 
     def _stands(self, word: Phrase, pieces: Phrase, at: int) -> bool:
         stop = at + len(word)

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.networks import Encoded, State
 from camit.search.direction import Direction
-from camit.search.grid import Phrase
+from camit.search.problem import Phrase
 from camit.search.scoring import Sources, follow, read_sources, score
 from camit.translator import Translator
 

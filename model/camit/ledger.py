@@ -17,7 +17,7 @@ from camit.errors import SessionError
 from camit.events import Event
 from camit.learning import Lesson
 from camit.plan import Fixed, Stage, Version
-from camit.search.grid import Phrase
+from camit.search.problem import Phrase
 from camit.search.revise import Settings
 from camit.text import SPECIALS, UNK, Vocabulary
 from camit.tokens import Token

@@ -10,7 +10,8 @@ it reads.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -24,11 +25,11 @@ from camit.checkpoint import write_atomically
 from camit.errors import InputError, SessionError
 from camit.gate import Gates, Keys, Match, MemoryReader
 from camit.networks import Features
-from camit.search.grid import Phrase
+from camit.search.problem import Phrase
 from camit.search.revise import Readers
-from camit.search.scoring import follow
+from camit.search.scoring import follow, score
 from camit.text import SPECIALS, normalise, screen_words
-from camit.translator import Translator
+from camit.translator import Translator, copied_words
 
 Preset = Literal["default", "paper"]
 Anchor = tuple[str, float]
@@ -246,10 +247,16 @@ class RevisionMemory:
     def unpin(self, entry: int) -> None:
         self._change(entry, pinned=False)
 
-    def count_copy(self, entry: int) -> None:
-        """Note that an entry was copied into a translation; one that is gone meanwhile is passed over."""
-        if any(e.id == entry for e in self._entries):
-            self._change(entry, copies=self[entry].copies + 1)
+    def count_copies(self, copied: Iterable[int | None]) -> None:
+        """Note what was copied into a translation; `copied` are the entries of its words, or None.
+
+        A phrase is copied as a whole and counts once. An entry that is gone meanwhile is passed over.
+        """
+        words = Counter(copied)
+        for entry in self._entries:
+            if words[entry.id]:
+                length = len(self._translator.target_vocabulary.words(entry.pieces))
+                self._change(entry.id, copies=entry.copies + max(1, words[entry.id] // length))
 
     def clear(self) -> None:
         """Forget everything."""
@@ -306,7 +313,11 @@ class RevisionMemory:
         return Readers(forward, backward)
 
     def weights(self, draft: Known) -> MemoryWeights:
-        """theta per token, r per token and entry along a draft, as the forward decoder reads the memory."""
+        """theta per token, r per token and entry along a draft, as the forward decoder reads the memory now.
+
+        theta is what the draft's tokens have, as long as the memory is the one they were written with. Where
+        it is 0, nothing may be copied and r is 0 too.
+        """
         entries = tuple(e.id for e in self._entries)
         words = self._translator.target_vocabulary.words(draft.pieces)
         readers = self.readers(draft.source)
@@ -316,14 +327,16 @@ class RevisionMemory:
         assert isinstance(reader, MemoryReader)
         with torch.inference_mode():
             sources = self._translator.read([self._translator.encode_source(draft.source)])
-            direction = self._translator.directions.forward
-            features = follow(direction, sources.forward, [draft.pieces])
-            shares = reader.shares(features)[0, [word.start for word in words]]  # [words, entries read]
-            theta = shares.sum(dim=1)
-            r = torch.zeros(len(words), len(entries))
-            at = {entry: n for n, entry in enumerate(entries)}
-            r[:, [at[entry] for entry in reader.ids]] = shares / theta.unsqueeze(1)
-        return MemoryWeights(tuple(theta.tolist()), tuple(map(tuple, r.tolist())), entries)
+            scored = score(self._translator.directions.forward, sources.forward, [0], [draft.pieces])
+            mixed = reader.mix(scored.features, scored.logp, [draft.pieces])
+            places = [at for at, _ in copied_words(words, mixed.copied[0])]
+            shares = reader.shares(scored.features)[0, places].tolist()  # [words, entries read]
+            theta = mixed.theta[0, places].tolist()
+        r = []
+        for at, row in zip(places, shares, strict=True):
+            read = dict(zip(reader.ids, reader.r(row, draft.pieces[:at]), strict=True))
+            r.append(tuple(read.get(entry, 0.0) for entry in entries))
+        return MemoryWeights(tuple(theta), tuple(r), entries)
 
     def rekey(self) -> None:
         """Keys of all entries anew, in both directions: after a lesson the old ones are stale."""

@@ -14,8 +14,8 @@ from difflib import SequenceMatcher
 from typing import Literal, TypeGuard
 
 from camit.errors import InputError
-from camit.search.grid import Phrase
-from camit.search.revise import Request, Revision
+from camit.search.problem import Phrase
+from camit.search.revise import Protocol, Request, Revision
 from camit.search.sides import Part
 from camit.text import Vocabulary, normalise
 from camit.tokens import Origin, Token
@@ -23,13 +23,25 @@ from camit.tokens import Origin, Token
 Span = tuple[int, int]  # of words, unless it says pieces
 Place = int | Span
 
-_CAPTIONS = {
-    "draft": "The sentence as it stood.",
-    "forward": "Forward: what stands right of your fix is written anew.",
-    "backward": "Backward: knowing the new right part, what stands left of your fix is written anew.",
-    "result": "Both decoders read every candidate whole, the old parts too; this one fits best.",
-}
 StageName = Literal["draft", "forward", "backward", "result"]
+# The passes of each protocol and what is said of them.
+_PASSES: dict[Protocol, dict[StageName, str]] = {
+    "replace-only": {},
+    "unidirectional": {
+        "forward": "Forward: what stands left of your fix stays, what stands right of it is written anew."
+    },
+    "unidirectional-grid": {
+        "forward": "Forward: the whole sentence is written anew from its beginning, with your fixes in it."
+    },
+    "bidirectional": {
+        "forward": "Forward: behind the old left part and your fix, a new right part. It competes with the old.",
+        "backward": (
+            "Backward: a left part is written before the new right part and before the old one, and competes "
+            "with the old left part. This pair won."
+        ),
+    },
+}
+_RESCORED = "Result: both decoders have read every pair of old and new parts as a whole sentence; this fits best."
 
 MAX_TYPED = 300  # characters of a replacement or insertion
 MAX_PIECES = 1000  # of a sentence; a person who writes more than that is not revising
@@ -44,10 +56,6 @@ class Stage:
     name: StageName
     tokens: tuple[Token, ...]
     caption: str
-
-
-def _stage(name: StageName, tokens: Sequence[Token]) -> Stage:
-    return Stage(name, tuple(tokens), _CAPTIONS[name])
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,12 @@ class Version:
         """The last revision, stage by stage."""
         if not self.before:
             return ()
-        return (_stage("draft", self.before), *self.stages, _stage("result", self.tokens))
+        rescored = any(stage.name == "backward" for stage in self.stages)
+        return (
+            Stage("draft", self.before, "The sentence as it stood."),
+            *self.stages,
+            Stage("result", self.tokens, _RESCORED if rescored else "The sentence as it stands now."),
+        )
 
 
 @dataclass(frozen=True)
@@ -104,14 +117,33 @@ class Plan:
 
     def fixed_after(self, revision: Revision, vocabulary: Vocabulary) -> tuple[Fixed, ...]:
         """The fixed words where they stand in the revised sentence."""
-        starts = [word.start for word in vocabulary.words(revision.pieces)]
+        return self._fixed(revision.pieces, [start for start, _ in revision.fixed], vocabulary)
+
+    def fixed_forward(self, revision: Revision, vocabulary: Vocabulary) -> tuple[Fixed, ...]:
+        """The fixed words where they stand after the forward pass alone."""
+        if revision.forward == revision.pieces:
+            return self.fixed_after(revision, vocabulary)
+        left, pieces = self.request.left, revision.forward
+        starts = [*(start for start, _ in left.fixed), len(left.pieces)]
+        at = len(left.pieces) + len(self.request.focus)
+        for phrase in self.request.right.phrases:
+            found = _find(vocabulary, phrase, pieces, at)
+            if found is None:
+                break
+            starts.append(found)
+            at = found + len(phrase)
+        return self._fixed(pieces, starts, vocabulary)
+
+    def _fixed(self, pieces: Phrase, starts: Sequence[int], vocabulary: Vocabulary) -> tuple[Fixed, ...]:
+        """The fixed words of a sentence in which their phrases begin at these pieces."""
+        words = [word.start for word in vocabulary.words(pieces)]
         # A word may begin before its phrase, by a space mark that stands alone.
-        places = [bisect_right(starts, start) - 1 for start, _ in revision.fixed]
-        n = revision.focus
+        places = [bisect_right(words, start) - 1 for start in starts]
+        n = len(self.left)
         return (
             *(f.shifted(place - f.start) for f, place in zip(self.left, places[:n], strict=True)),
             *(f.shifted(places[n]) for f in self.focus),
-            *(f.shifted(place - f.start) for f, place in zip(self.right, places[n + 1 :], strict=True)),
+            *(f.shifted(place - f.start) for f, place in zip(self.right, places[n + 1 :], strict=False)),
         )
 
 
@@ -249,6 +281,7 @@ def revised(
     vocabulary: Vocabulary,
     revision: Revision,
     tokens: Sequence[Token],
+    protocol: Protocol,
 ) -> Version:
     """The version after a search: every token says whether it is the person's, stayed, or changed.
 
@@ -256,6 +289,10 @@ def revised(
     """
     fixed = plan.fixed_after(revision, vocabulary)
     before = version.tokens
+    written = {
+        "forward": (revision.forward, plan.fixed_forward(revision, vocabulary)),
+        "backward": (revision.backward, fixed),
+    }
     return replace(
         version,
         pieces=revision.pieces,
@@ -264,18 +301,20 @@ def revised(
         starts=plan.starts,
         ends=plan.ends,
         revisions=version.revisions + 1,
-        stages=(
-            _pass("forward", revision.forward, before, vocabulary),
-            _pass("backward", revision.backward, before, vocabulary),
+        stages=tuple(
+            Stage(name, _words(*written[name], before, vocabulary), caption)
+            for name, caption in _PASSES[protocol].items()
         ),
         before=before,
     )
 
 
-def _pass(name: StageName, pieces: Phrase, before: Sequence[Token], vocabulary: Vocabulary) -> Stage:
+def _words(
+    pieces: Phrase, fixed: Sequence[Fixed], before: Sequence[Token], vocabulary: Vocabulary
+) -> tuple[Token, ...]:
     """What a pass had written, as words alone: they are played back, and more would have to be read."""
     tokens = [Token(word.text, word.space_before, 0.0, ()) for word in vocabulary.words(pieces)]
-    return _stage(name, _marked(tokens, (), _origins(before, tokens)))
+    return _marked(tokens, fixed, _origins(before, tokens))
 
 
 def written(version: Version, vocabulary: Vocabulary) -> list[Span]:
@@ -384,6 +423,16 @@ def _pieces_of(vocabulary: Vocabulary, part: Phrase, fixed: Sequence[Fixed]) -> 
     """Fixed words of a part as slices of its pieces."""
     words = vocabulary.words(part)
     return tuple((words[f.start].start, words[f.stop - 1].stop) for f in fixed)
+
+
+def _find(vocabulary: Vocabulary, phrase: Phrase, pieces: Phrase, start: int) -> int | None:
+    """Where a phrase begins that ends with a word, from piece `start` on."""
+    for at in range(start, len(pieces) - len(phrase) + 1):
+        stop = at + len(phrase)
+        ends = stop == len(pieces) or vocabulary.boundary(pieces[stop - 1], pieces[stop])
+        if ends and pieces[at:stop] == phrase:
+            return at
+    return None
 
 
 def _once(

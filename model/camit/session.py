@@ -350,9 +350,7 @@ class Session:
         """The sentence is confirmed and its fixes are in the memory: all that must never be lost."""
         version = draft.version
         try:
-            for token in version.tokens:
-                if token.copied_from is not None:
-                    self.memory.count_copy(token.copied_from)
+            self.memory.count_copies(token.copied_from for token in version.tokens)
             if self.memory.enabled:
                 spans = planning.written(version, self.translator.target_vocabulary)
                 ids = self.translator.encode_source(draft.source)

@@ -15,9 +15,10 @@ from torch import nn
 
 from camit.checkpoint import Checkpoint, load_checkpoint
 from camit.errors import InputError
-from camit.search.grid import Phrase, Problem, Reader, search
+from camit.search.grid import search
+from camit.search.problem import Phrase, Problem, Reader
 from camit.search.scoring import Directions, Sources, read_sources, score
-from camit.text import detokenise, normalise, screen_words
+from camit.text import Word, detokenise, normalise, screen_words
 from camit.tokens import SourceToken, Token
 
 MAX_BEAM = 64
@@ -186,7 +187,8 @@ class Translator:
         for row, (text, source, pieces) in enumerate(zip(texts, ids, sentences, strict=True)):
             attention = scored.features.attention[row, : len(pieces), : len(source)]
             spread = attention @ self.alignment(text, source)  # [pieces, source tokens]
-            copied = {start: entry for start, _, entry in mixed.copied[row]} if mixed else {}
+            words = self.target_vocabulary.words(pieces)
+            copies = copied_words(words, mixed.copied[row] if mixed else ())
             result.append(
                 tuple(
                     Token(
@@ -194,10 +196,10 @@ class Translator:
                         space_before=word.space_before,
                         probability=min(1.0, math.exp(sum(logps[row][word.start : word.stop]))),
                         attention=tuple(round(x, 4) for x in spread[word.start : word.stop].mean(0).tolist()),
-                        theta=thetas[row][word.start] if thetas else 0.0,
-                        copied_from=copied.get(word.start),
+                        theta=thetas[row][start] if thetas else 0.0,
+                        copied_from=entry,
                     )
-                    for word in self.target_vocabulary.words(pieces)
+                    for word, (start, entry) in zip(words, copies, strict=True)
                 )
             )
         return result
@@ -215,6 +217,17 @@ class Translator:
                 matrix[row, word] += 1.0 / len(covered)
             at += width
         return matrix
+
+
+def copied_words(
+    words: Sequence[Word], copied: Sequence[tuple[int, int, int]]
+) -> list[tuple[int, int | None]]:
+    """For each word the piece at which it was decided whether to copy it, and the entry it came from.
+
+    `copied` is that of `Mixed`. A phrase is copied as a whole: what holds of its first word holds of all.
+    """
+    phrases = [next((c for c in copied if c[0] <= word.start < c[1]), None) for word in words]
+    return [(p[0], p[2]) if p else (word.start, None) for word, p in zip(words, phrases, strict=True)]
 
 
 def limit_for(source_pieces: int) -> int:

@@ -13,7 +13,7 @@ can be compared.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple, get_args
 
@@ -21,7 +21,8 @@ import torch
 
 from camit.errors import InputError
 from camit.search.direction import Direction
-from camit.search.grid import Phrase, Prefixes, Problem, Reader, Written, search
+from camit.search.grid import Prefixes, search
+from camit.search.problem import Phrase, Problem, Reader, Written
 from camit.search.scoring import Directions, Scored, Sources, score
 from camit.search.sides import Part, Side, Span
 
@@ -197,10 +198,8 @@ class Searcher:
             known = scored.behind(list(problems), [len(p.prefix) for p in problems.values()])
         found = self._search(direction, list(problems.values()), best, known)
         new = dict(zip(problems, found, strict=True))
-        # With a memory, a search does not see the whole probability of what it writes.
-        exact = self.readers is None
         return [
-            [*(side.part(w.pieces, w.starts, w.logp if exact else None) for w in new.get(n, ())), side.old]
+            [*(side.part(w.pieces, w.starts, w.logp if w.exact else None) for w in new.get(n, ())), side.old]
             for n, side in enumerate(sides)
         ]
 
@@ -324,11 +323,10 @@ class Searcher:
         scored = score(
             direction, self.sources.start(direction), rows, sentences, attention=reader is not None
         )
-        logp = scored.logp
         if reader is not None:
             ordered = [direction.order(pieces) for pieces in sentences]
-            logp = reader.mix(scored.features, logp, ordered).logp
-        lists = [row[: n + 1] for row, n in zip(logp.tolist(), scored.lengths, strict=True)]
+            scored = replace(scored, logp=reader.mix(scored.features, scored.logp, ordered).logp)
+        lists = [row[: n + 1] for row, n in zip(scored.logp.tolist(), scored.lengths, strict=True)]
         return _Reading(scored, lists)
 
     def _change(self, request: Request, candidate: _Candidate) -> float:

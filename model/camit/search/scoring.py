@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 from camit.networks import Encoded, Features, Network, State
 from camit.search.direction import Direction
-from camit.search.grid import Phrase, Prefixes
+from camit.search.grid import Prefixes
+from camit.search.problem import Phrase
 from camit.search.threads import threads_for
 from camit.text import PAD, Vocabulary
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from camit.search.grid import Phrase, Problem
+from camit.search.problem import Phrase, Problem
 
 Span = tuple[int, int]
 # A piece that the decoder gives at least this chance is one it would write itself. Measured on 200 lines of

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from camit.networks import Features, State
 from camit.search.direction import Direction
-from camit.search.grid import Phrase, Reader
+from camit.search.problem import Phrase, Reader
 from camit.search.revise import Readers
 from camit.search.scoring import Directions, Sources
 from camit.search.threads import threads_for

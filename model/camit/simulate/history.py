@@ -10,7 +10,7 @@ from typing import Literal
 from camit.learning import OnlineLearner
 from camit.memory import RevisionMemory
 from camit.plan import Span, Version, written
-from camit.search.grid import Phrase
+from camit.search.problem import Phrase
 from camit.search.revise import Readers
 from camit.simulate.rounds import Round
 from camit.simulate.screen import words

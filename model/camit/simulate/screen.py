@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from camit.plan import Plan, Version, deleting, inserting, replacing, revised
-from camit.search.grid import Phrase
+from camit.search.problem import Phrase
 from camit.search.revise import Revision
 from camit.text import Vocabulary, detokenise
 from camit.tokens import Token

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from camit.search.grid import Phrase
+from camit.search.problem import Phrase
 from camit.session import Session
 
 

@@ -27,7 +27,8 @@ from camit.errors import TrainingError
 from camit.gate import Gate, Gates, Keys, PaperGate, evidence
 from camit.memory import PRESETS, Alignment, Anchor, match_anchors
 from camit.networks import Features
-from camit.search.grid import Phrase, occurrences
+from camit.search.problem import Phrase
+from camit.search.rules import occurrences
 from camit.search.scoring import score
 from camit.text import fold
 from camit.translator import Translator

@@ -12,7 +12,8 @@ import torch
 
 from camit.corpus import Pair
 from camit.networks import Network
-from camit.search.grid import Problem, search
+from camit.search.grid import search
+from camit.search.problem import Problem
 from camit.search.scoring import Directions, read_sources
 from camit.text import Vocabulary
 from camit.training.batches import Batch

@@ -1,0 +1,95 @@
+"""What a search is asked, what it hands back, and the hypotheses in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple, Protocol
+
+from torch import Tensor
+
+from camit.networks import Features
+
+Phrase = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One sentence to write on, in the order of its direction.
+
+    `anchored`: nothing may follow the last phrase. `once`: phrases that must not be written freely a second
+    time. `limit`: how many pieces may be written freely behind the prefix. `open_end`: the last token of the
+    prefix may grow. `expected`: log-probability each phrase piece is likely to have where it belongs; it lets
+    banks be compared (see `_fewer`).
+    """
+
+    sentence: int  # row of the start state
+    limit: int
+    prefix: Phrase = ()
+    phrases: tuple[Phrase, ...] = ()
+    anchored: bool = False
+    once: tuple[Phrase, ...] = ()
+    open_end: bool = False
+    expected: tuple[float, ...] | None = None
+
+    @property
+    def outlook(self) -> list[float] | None:
+        """For each bank the log-probability to be expected of the phrase pieces it still lacks."""
+        if self.expected is None:
+            return None
+        return list(accumulate(reversed(self.expected), initial=0.0))[::-1]
+
+
+class Written(NamedTuple):
+    """A finished hypothesis: its pieces behind the prefix, and where each phrase begins among them."""
+
+    pieces: Phrase
+    starts: tuple[int, ...]
+    score: float  # log-probability of the pieces and the end, per piece
+    logp: float  # of the whole sentence: prefix, pieces and end
+    exact: bool  # False where the memory offered long words, which may be written with and without its help
+
+
+class Copy(NamedTuple):
+    """A word from memory, offered at one step: its pieces, its probability, and the entry it comes from.
+
+    `times`: how often the word may stand in the sentence before it is offered no more.
+    """
+
+    pieces: Phrase
+    probability: float
+    entry: int
+    times: int = 1
+
+
+class Mixed(NamedTuple):
+    """Known sentences as network and memory together see them."""
+
+    logp: Tensor  # [rows, pieces + 1]
+    theta: Tensor  # [rows, pieces + 1]
+    copied: list[list[tuple[int, int, int]]]  # for each row the words from memory: start, stop, entry id
+
+
+class Reader(Protocol):
+    """What a revision memory does during a search: P_j = (1 - theta_j) P_j + theta_j r_j of the paper."""
+
+    def read(self, features: Features) -> tuple[Tensor, list[list[Copy]]]:
+        """theta [rows], and for each row the words worth copying with theta * r."""
+
+    def mix(self, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
+        """The same for known sentences (in the order of the direction), for rescoring and for showing."""
+
+
+@dataclass(slots=True)
+class Hypothesis:
+    pieces: Phrase = ()
+    score: float = 0.0
+    phrase: int = 0  # the next phrase to place, or the one that is open
+    covered: int = 0  # phrase pieces placed so far: the bank
+    forced: Phrase = ()  # what must come next: the rest of an open phrase or of a copied word
+    closed: bool = False  # the next piece must begin a new token
+    starts: tuple[int, ...] = ()
+    scored: int = 0  # how many pieces count in the score: those behind the prefix
+    copying: bool = False  # what is forced is the rest of a copied word
+    exact: bool = True  # no word of several pieces was offered by the memory so far

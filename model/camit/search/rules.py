@@ -1,0 +1,86 @@
+"""What a hypothesis may write next: word boundaries, no fix twice, no copy twice, and a limit of length."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from camit.search.direction import Direction
+from camit.search.problem import Copy, Hypothesis, Phrase, Problem
+
+WORD_LIMIT = 12  # pieces a word begun at the length limit may still take
+
+
+def may_begin(direction: Direction, problem: Problem, hypothesis: Hypothesis, phrase: Phrase) -> bool:
+    """May these pieces, a token of their own or several, come next?"""
+    pieces = hypothesis.pieces
+    if pieces and not direction.boundary(pieces[-1], phrase[0]):
+        return False
+    return not _doubled(direction, problem, hypothesis)
+
+
+def may_copy(direction: Direction, problem: Problem, hypothesis: Hypothesis, copy: Copy) -> bool:
+    if hypothesis.forced or copy.pieces in problem.once or _doubled(direction, problem, hypothesis):
+        return False
+    # What a phrase will bring is as good as written.
+    return copy_fits(direction, copy, hypothesis.pieces, problem.phrases[hypothesis.phrase :])
+
+
+def copy_fits(direction: Direction, copy: Copy, written: Phrase, coming: tuple[Phrase, ...] = ()) -> bool:
+    """On a word boundary, not behind its own beginning, and not more often than the source says it: or a
+    strong memory would repeat itself."""
+    if written and not direction.boundary(written[-1], copy.pieces[0]):
+        return False
+    if any(written[-n:] == copy.pieces[:n] for n in range(1, len(copy.pieces))):
+        return False
+    return sum(occurrences(part, copy.pieces) for part in (written, *coming)) < copy.times
+
+
+def occurrences(pieces: Phrase, phrase: Phrase) -> int:
+    """How often a phrase stands in a sequence of pieces."""
+    n = len(phrase)
+    return sum(pieces[at : at + n] == phrase for at in range(len(pieces) - n + 1))
+
+
+def room(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> bool:
+    """May anything still be written freely?"""
+    complete = hypothesis.phrase == len(problem.phrases)
+    if complete and problem.anchored:
+        return False
+    free = hypothesis.scored - hypothesis.covered
+    if complete or not hypothesis.pieces or free < problem.limit:
+        return free < problem.limit
+    # A word begun at the limit may be finished, or the next phrase could never start.
+    return free < problem.limit + WORD_LIMIT and not direction.boundary(
+        hypothesis.pieces[-1], problem.phrases[hypothesis.phrase][0]
+    )
+
+
+def free_pieces(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> Tensor:
+    """What a hypothesis may write freely: 0 or minus infinity for each piece."""
+    pieces = hypothesis.pieces
+    # An empty sentence is no translation: the end needs something before it, and not only space marks.
+    doubled = _doubled(direction, problem, hypothesis)
+    may_end = any(map(direction.says, pieces)) and hypothesis.phrase == len(problem.phrases) and not doubled
+    if not room(direction, problem, hypothesis):  # only the phrases that are still due, and then the end
+        return direction.allowed("nothing", None, may_end)
+    if hypothesis.closed and pieces:
+        return direction.allowed("new token", pieces[-1], may_end)
+    lone_space = bool(pieces) and not direction.backward and not direction.says(pieces[-1])
+    if lone_space or doubled:
+        return direction.allowed("same token", pieces[-1], may_end=False)
+    return direction.allowed("anything", None, may_end)
+
+
+def _doubled(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> bool:
+    """Has the hypothesis just written, freely, a phrase that must stand only once?
+
+    It may have begun in the prefix, if that has an open end.
+    """
+    if hypothesis.closed or not hypothesis.scored:
+        return False
+    pieces = hypothesis.pieces
+    for phrase in problem.once:
+        n = len(phrase)
+        if pieces[-n:] == phrase and (len(pieces) == n or direction.boundary(pieces[-n - 1], pieces[-n])):
+            return True
+    return False
