@@ -114,6 +114,7 @@ def test_switched_off_nothing_is_learned() -> None:
     lesson = teacher.learn(*lesson_of(translator, "猫", "the cat ran."))
     assert not lesson.accepted
     assert "switched off" in lesson.reason
+    assert lesson.skipped
     assert same(weights(translator), before)
 
 

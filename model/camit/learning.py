@@ -71,7 +71,13 @@ class Lesson:
     seconds: float
     reason: str
 
+    @property
+    def skipped(self) -> bool:
+        """Learning was switched off, so nothing was tried, and nothing rejected."""
+        return self.reason == _SWITCHED_OFF
 
+
+_SWITCHED_OFF = "learning is switched off"
 Learned = Mapping[str, Tensor]  # parameters that differ from the checkpoint, by name
 
 
@@ -146,7 +152,7 @@ class OnlineLearner:
         known = self._lessons[-1].guard if self._lessons else 0.0
         if not self.enabled:
             seconds = time.perf_counter() - started
-            return self._note(Lesson(False, before, before, known, seconds, "learning is switched off"))
+            return self._note(Lesson(False, before, before, known, seconds, _SWITCHED_OFF))
         saved, replayed = self._state(), self._next_replay
         try:
             yield from self._expect()
