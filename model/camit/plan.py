@@ -34,14 +34,14 @@ _PASSES: dict[Protocol, dict[StageName, str]] = {
         "forward": "Forward: the whole sentence is written anew from its beginning, with your fixes in it."
     },
     "bidirectional": {
-        "forward": "Forward: behind the old left part and your fix, a new right part. It competes with the old.",
+        "forward": "Forward: a new right part is written behind your fix. It competes with the old one.",
         "backward": (
             "Backward: a left part is written before the new right part and before the old one, and competes "
             "with the old left part. This pair won."
         ),
     },
 }
-_RESCORED = "Result: both decoders have read every pair of old and new parts as a whole sentence; this fits best."
+_RESCORED = "Result: both decoders read every pair of old and new parts as a whole sentence; this fits best."
 
 MAX_TYPED = 300  # characters of a replacement or insertion
 MAX_PIECES = 1000  # of a sentence; a person who writes more than that is not revising
@@ -281,18 +281,14 @@ def revised(
     vocabulary: Vocabulary,
     revision: Revision,
     tokens: Sequence[Token],
-    protocol: Protocol,
+    protocol: Protocol | None = None,
 ) -> Version:
     """The version after a search: every token says whether it is the person's, stayed, or changed.
 
-    `tokens` are those of the revision.
+    `tokens` are those of the revision. `protocol` says which passes to keep for playback; without it, none.
     """
     fixed = plan.fixed_after(revision, vocabulary)
     before = version.tokens
-    written = {
-        "forward": (revision.forward, plan.fixed_forward(revision, vocabulary)),
-        "backward": (revision.backward, fixed),
-    }
     return replace(
         version,
         pieces=revision.pieces,
@@ -301,11 +297,22 @@ def revised(
         starts=plan.starts,
         ends=plan.ends,
         revisions=version.revisions + 1,
-        stages=tuple(
-            Stage(name, _words(*written[name], before, vocabulary), caption)
-            for name, caption in _PASSES[protocol].items()
-        ),
+        stages=_passes(plan, revision, before, vocabulary, protocol) if protocol else (),
         before=before,
+    )
+
+
+def _passes(
+    plan: Plan, revision: Revision, before: Sequence[Token], vocabulary: Vocabulary, protocol: Protocol
+) -> tuple[Stage, ...]:
+    """The passes of a revision."""
+    written = {
+        "forward": (revision.forward, plan.fixed_forward(revision, vocabulary)),
+        "backward": (revision.backward, plan.fixed_after(revision, vocabulary)),
+    }
+    return tuple(
+        Stage(name, _words(*written[name], before, vocabulary), caption)
+        for name, caption in _PASSES[protocol].items()
     )
 
 
