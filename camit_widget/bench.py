@@ -10,7 +10,6 @@ import argparse
 import json
 import pathlib
 import re
-import statistics
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from camit.bench.clock import Timing
 from camit_widget import browser as harness
 
 if TYPE_CHECKING:
@@ -28,23 +28,6 @@ if TYPE_CHECKING:
 _TWENTY_WORDS = "警察认为这个人在离开之前杀了他的妻子，因为有人昨天晚上在公园里看到了他们两个人。"
 _SIXTY_WORDS = "我们昨天在公园里看到了他，" * 9 + "然后他走了。"
 _LONG_DOCUMENT = [f"{number}号房间的客人昨天走了。" for number in range(1, 201)]
-
-
-class Spread(msgspec.Struct, frozen=True):
-    """Milliseconds over a number of tries."""
-
-    median: float
-    p95: float
-    tries: int
-
-    @classmethod
-    def of(cls, milliseconds: list[float]) -> Spread:
-        ordered = sorted(milliseconds)
-        return cls(
-            round(statistics.median(ordered), 1),
-            round(ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))], 1),
-            len(ordered),
-        )
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -60,11 +43,11 @@ class Task(msgspec.Struct, frozen=True):
 class Figures(msgspec.Struct, frozen=True):
     """Everything that is measured; times in milliseconds."""
 
-    click_to_painted: Spread  # from the click on an alternative to the frame with the new sentence
-    engine: Spread  # of that, the revision itself, timed in the kernel
-    around_engine: Spread  # of that, all the rest: browser, server, messages, painting
-    alternatives_shown: Spread  # from the click on a word to the list of alternatives
-    click_while_a_cell_sleeps: Spread  # the same click while a cell runs time.sleep(10)
+    click_to_painted: Timing  # from the click on an alternative to the frame with the new sentence
+    engine: Timing  # of that, the revision itself, timed in the kernel
+    around_engine: Timing  # of that, all the rest: browser, server, messages, painting
+    alternatives_shown: Timing  # from the click on a word to the list of alternatives
+    click_while_a_cell_sleeps: Timing  # the same click while a cell runs time.sleep(10)
     longest_task_long_sentence: Task  # while a sentence of sixty words is revised
     longest_task_long_document: Task  # while two hundred sentences are translated and walked through
     saved_state_bytes: int  # widget state in a saved notebook with one widget
@@ -157,11 +140,11 @@ def measure(tries: int = 40, say: Callable[[str], None] = print) -> Figures:
         say("a document of two hundred sentences")
         document = _longest_task(page, lambda: _walk(page, _show_again(lab, page, _LONG_DOCUMENT)))
     return Figures(
-        click_to_painted=Spread.of(clicks),
-        engine=Spread.of(engine),
-        around_engine=Spread.of([whole - part for whole, part in zip(clicks, engine, strict=True)]),
-        alternatives_shown=Spread.of(lists),
-        click_while_a_cell_sleeps=Spread.of(asleep),
+        click_to_painted=Timing.of(clicks),
+        engine=Timing.of(engine),
+        around_engine=Timing.of([whole - part for whole, part in zip(clicks, engine, strict=True)]),
+        alternatives_shown=Timing.of(lists),
+        click_while_a_cell_sleeps=Timing.of(asleep),
         longest_task_long_sentence=sixty,
         longest_task_long_document=document,
         saved_state_bytes=len(json.dumps(saved["metadata"]["widgets"], ensure_ascii=False).encode()),
@@ -295,11 +278,11 @@ def report(figures: Figures) -> str:
     """The figures for people, each with what it is meant to stay under."""
     lines = [
         ("", "median", "p95", "goal"),
-        ("click to new sentence painted, ms", *_spread(figures.click_to_painted), "150, 300"),
-        ("  of that the engine", *_spread(figures.engine), "60, 150"),
-        ("  of that all around it", *_spread(figures.around_engine), ""),
-        ("click to alternatives shown, ms", *_spread(figures.alternatives_shown), ""),
-        ("click while a cell sleeps 10 s, ms", *_spread(figures.click_while_a_cell_sleeps), "150, 300"),
+        ("click to new sentence painted, ms", *_timing(figures.click_to_painted), "150, 300"),
+        ("  of that the engine", *_timing(figures.engine), "60, 150"),
+        ("  of that all around it", *_timing(figures.around_engine), ""),
+        ("click to alternatives shown, ms", *_timing(figures.alternatives_shown), ""),
+        ("click while a cell sleeps 10 s, ms", *_timing(figures.click_while_a_cell_sleeps), "150, 300"),
         ("longest task, 60 words, ms", *_task(figures.longest_task_long_sentence), "100"),
         ("longest task, 200 sentences, ms", *_task(figures.longest_task_long_document), "100"),
         ("saved widget state, kB", f"{figures.saved_state_bytes / 1000:.0f}", "", "400"),
@@ -314,8 +297,8 @@ def _task(task: Task) -> tuple[str, str]:
     return f"{task.clock:.0f}", f"({task.processor:.0f})"
 
 
-def _spread(spread: Spread) -> tuple[str, str]:
-    return f"{spread.median:.0f}", f"{spread.p95:.0f}"
+def _timing(timing: Timing) -> tuple[str, str]:
+    return f"{timing.median:.0f}", f"{timing.p95:.0f}"
 
 
 if __name__ == "__main__":
