@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -113,3 +114,10 @@ def test_every_command_has_help(command: str) -> None:
 def test_an_unknown_command_is_refused(shell: Terminal) -> None:
     status, _, err = shell("translat")
     assert status == 2 and "translat" in err
+
+
+def test_the_list_of_commands_names_each_with_a_line_of_help(shell: Terminal) -> None:
+    status, out, _ = shell("--help")
+    listed = dict(re.findall(r"^\W*([a-z]+) {2,}(\S.*?) *\W*$", out.partition("Commands")[2], re.MULTILINE))
+    assert status == 0
+    assert list(listed) == list(cli.COMMANDS) and all(listed.values())

@@ -38,9 +38,11 @@ class _Rooms(TyperGroup):
         module, function = COMMANDS[cmd_name]
         room = getattr(import_module(module), function)
         if not isinstance(room, typer.Typer):  # a command of its own, not a group of them
-            command, room = room, typer.Typer()
-            room.command(cmd_name)(command)
-        return typer.main.get_command(room)
+            alone, room = room, typer.Typer()
+            room.command(cmd_name)(alone)
+        command = typer.main.get_command(room)
+        command.name = cmd_name  # a group does not know what it is called
+        return command
 
 
 app = typer.Typer(cls=_Rooms, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
