@@ -6,13 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tarfile
 import venv
 import zipfile
+from importlib.metadata import Distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -42,9 +44,9 @@ def wheel(distributions: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def fresh_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new environment that has the wheel, and the wheel's dependencies by way of this environment.
+    """A new environment that has the wheel and what the wheel says it needs, nothing else.
 
-    A path file names our site-packages; Python does not read the path files in there (the editable install).
+    The dependencies are links into this environment: installing PyTorch again would take a minute.
     """
     folder = tmp_path_factory.mktemp("fresh")
     venv.create(folder, with_pip=False, symlinks=True)
@@ -53,8 +55,30 @@ def fresh_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", str(wheel)
     )
     (site,) = folder.glob("lib/python*/site-packages")
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (metadata,) = site.glob("camit_widget-*.dist-info")
+    for distribution in needed(Distribution.at(metadata)):
+        for file in distribution.files or ():
+            top = site / file.parts[0]
+            if file.parts[0] != ".." and not top.exists():
+                top.symlink_to(Path(str(distribution.locate_file(file.parts[0]))))
     return python
+
+
+def needed(distribution: Distribution) -> list[Distribution]:
+    """What a distribution declares that it needs, and what that needs in its turn, as installed here."""
+    found: dict[str, Distribution] = {}
+    asked = [(distribution, "")]
+    for asking, extra in asked:
+        for line in asking.requires or ():
+            requirement = Requirement(line)
+            if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+                continue
+            name = canonicalize_name(requirement.name)
+            new = [(name, part) for part in ("", *requirement.extras) if f"{name}[{part}]" not in found]
+            for _, part in new:
+                found[f"{name}[{part}]"] = Distribution.from_name(name)
+                asked.append((found[f"{name}[{part}]"], part))
+    return list(found.values())
 
 
 def test_the_wheel_carries_bundle_model_types_and_licences(wheel: Path) -> None:
@@ -85,6 +109,21 @@ def test_the_source_distribution_carries_bundle_and_sources_but_no_packages_of_o
         "constraints.txt",
     } <= names
     assert not any("node_modules" in name for name in names)
+
+
+def test_what_the_wheel_declares_is_what_it_needs(fresh_python: Path, tmp_path: Path) -> None:
+    assert "No broken requirements" in run(
+        sys.executable, "-m", "pip", "--python", str(fresh_python), "check"
+    )
+    everything = (
+        "import importlib, pkgutil, camit, camit_widget\n"
+        "for package in (camit, camit_widget):\n"
+        "    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
+        "        importlib.import_module(module.name)\n"
+        "import pytest"
+    )
+    with pytest.raises(AssertionError, match="No module named 'pytest'"):  # the last line, and no other
+        run(str(fresh_python), "-c", everything, cwd=tmp_path)
 
 
 def test_the_wheel_translates_outside_the_checkout(fresh_python: Path, tmp_path: Path) -> None:
