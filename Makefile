@@ -15,7 +15,7 @@ PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install -q --no-
 LAB := $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab install dev test checks ruff mypy tsc biome vitest pytest bench wheel pins first-contact clean
+.PHONY: help lab install dev test checks ruff mypy tsc biome vitest pytest bench wheel pins notebooks screenshots first-contact clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,15 @@ wheel: .venv/test-$(PINS) ## dist/: the wheel and the source distribution
 
 pins: .venv/test-$(PINS) .venv/bench-$(PINS) .venv/dev-$(PINS) ## write the versions in .venv to constraints.txt
 	$(BIN)/python -m scripts.pins
+
+notebooks: .venv/test-$(PINS) ## execute the example notebooks and store clean outputs
+	@$(JS) bundle
+	$(BIN)/python -m scripts.notebooks
+
+screenshots: .venv/test-$(PINS) ## the README's pictures, from a real JupyterLab
+	@$(JS) bundle
+	@$(BIN)/python -m scripts.chromium
+	$(BIN)/python -m scripts.screenshots
 
 first-contact: ## seconds from `git clone` to the first translation, in a temporary folder
 	$(PYTHON) -m scripts.first_contact

@@ -109,6 +109,13 @@ def test_code_in_a_page_runs_in_order(page: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_architecture_page_names_every_module_of_the_engine() -> None:
+    page, engine = (ROOT / "docs" / "architecture.md").read_text("utf-8"), ROOT / "model" / "camit"
+    modules = [path for path in engine.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+    unnamed = sorted(path.name for path in modules if f"(../model/camit/{path.name})" not in page)
+    assert unnamed == ["__init__.py"]
+
+
 def test_commands_in_the_documents_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     for page in PAGES:
