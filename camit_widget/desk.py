@@ -14,7 +14,9 @@ from difflib import SequenceMatcher
 
 import camit
 from camit.errors import CamitError
+from camit.interchange import Document, Sentence
 from camit.search.revise import Protocol
+from camit.translator import MAX_BEAM
 from camit_widget import protocol
 from camit_widget.problems import StaleError, WidgetError, describe
 
@@ -84,13 +86,25 @@ class Desk:
             line.known = self._knowledge()
         return line.draft
 
-    def open_all(self) -> tuple[camit.Draft, ...]:
-        """Every sentence that can be translated; one that cannot keeps its problem and is left out."""
-        drafts = []
+    def document(self) -> Document:
+        """Every sentence with its source as it was given (the engine reads a folded one, which is nobody's
+        text), and its translation unless it cannot be translated.
+        """
+        self.open_all()
+        sentences = (
+            Sentence(line.source, line.draft.text, id=str(row + 1), confirmed=line.draft.confirmed)
+            if line.draft is not None
+            else Sentence(line.source, id=str(row + 1))
+            for row, line in enumerate(self._lines)
+        )
+        translator = self.session.translator
+        return Document(tuple(sentences), translator.source_language, translator.target_language)
+
+    def open_all(self) -> None:
+        """Translate every sentence that can be translated; one that cannot keeps its problem."""
         for row in range(len(self)):
             with contextlib.suppress(CamitError):
-                drafts.append(self.open(row))
-        return tuple(drafts)
+                self.open(row)
 
     def next_waiting(self) -> int | None:
         """The row to translate next: the one on the desk, then those after it, then those before it."""
@@ -113,6 +127,17 @@ class Desk:
         if version is not None and version != self._version(line):
             raise StaleError(f"Sentence {row + 1} reads differently now.")
         return line.draft
+
+    def unconfirmed(self, row: int, version: int | None = None) -> camit.Draft:
+        """The draft of a row that is to be changed or confirmed."""
+        draft = self.draft(row, version)
+        if draft.confirmed:
+            raise WidgetError(f"Sentence {row + 1} is confirmed already: take that back to change it.")
+        return draft
+
+    def check_entry(self, entry: int) -> None:
+        if all(known.id != entry for known in self.session.memory.entries):
+            raise WidgetError("The memory does not hold that any more.")
 
     def row_of(self, draft_id: int | None) -> int | None:
         rows = (
@@ -218,7 +243,7 @@ class Desk:
         lessons = tuple(
             protocol.Lesson(
                 row=row,
-                accepted=lesson.accepted,
+                outcome="off" if lesson.skipped else "learned" if lesson.accepted else "rejected",
                 before=round(lesson.before, 4),
                 after=round(lesson.after, 4),
                 guard=round(lesson.guard, 5),
@@ -227,12 +252,12 @@ class Desk:
             )
             for row, lesson in zip(rows, learner.lessons, strict=True)
         )
-        return protocol.Learning(learner.enabled, lessons, self.studying)
+        return protocol.Learning(learner.enabled, lessons, self.studying if learner.enabled else None)
 
     def settings(self) -> protocol.Settings:
         settings = self.session.settings
         choices: tuple[str, ...] = typing.get_args(Protocol)
-        return protocol.Settings(settings.beam, settings.stability, settings.protocol, choices)
+        return protocol.Settings(settings.beam, MAX_BEAM, settings.stability, settings.protocol, choices)
 
     def _confirmed(self) -> list[int]:
         """Ids of the drafts whose confirmation stands, in the order they were confirmed."""

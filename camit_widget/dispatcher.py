@@ -1,7 +1,7 @@
 """From a message to its answer: every request is carried out on the worker and answered with its number.
 
-A newer change of the same sentence takes the place of one that is still running; nothing raised on the
-way may vanish.
+Changes are carried out in the order they arrive, every one of them; a newer question for suggestions takes
+the place of an older one. Nothing raised on the way may vanish.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 import camit
 from camit.errors import Cancelled
 from camit_widget import protocol
-from camit_widget.problems import describe
+from camit_widget.problems import StaleError, describe, stands_after
 
 _log = logging.getLogger(__name__)
 
@@ -53,18 +53,21 @@ class Dispatcher:
         try:
             future = self._session.submit(lambda: self._handle(request), key=replaces(request))
         except Exception as error:
-            self._send(protocol.Failed(request.view, request.id, describe(error)))
+            self._send(_failure(request, error))
             return
         future.add_done_callback(lambda done: self._send(_answer(request, done)))
 
 
 def replaces(request: protocol.AnyRequest) -> Hashable:
-    """Requests with equal keys replace each other. None: carried out in turn, whatever comes after."""
+    """Requests with equal keys replace each other. None: carried out in turn, whatever comes after.
+
+    A change has a key of its own: only the request to stop it takes its place, never another change.
+    """
     match request:
-        case (
-            protocol.Replace() | protocol.Insert() | protocol.Delete() | protocol.Blank() | protocol.Cancel()
-        ):
-            return ("change", request.row)
+        case protocol.Replace() | protocol.Insert() | protocol.Delete() | protocol.Blank():
+            return ("change", request.view, request.id)
+        case protocol.Cancel():
+            return ("change", request.view, request.request)
         case protocol.Alternatives() | protocol.Complete():
             return ("suggest", request.view)
         case _:
@@ -78,8 +81,13 @@ def _answer(
         return protocol.Cancelled(request.view, request.id)
     if (error := done.exception()) is not None:
         _log.error("The request %r failed", type(request).__name__, exc_info=error)
-        return protocol.Failed(request.view, request.id, describe(error))
+        return _failure(request, error)
     return protocol.Done(request.view, request.id, done.result())
+
+
+def _failure(request: protocol.AnyRequest, error: BaseException) -> protocol.Failed:
+    outdated = isinstance(error, StaleError)
+    return protocol.Failed(request.view, request.id, describe(error, stands_after(request)), outdated)
 
 
 def _refusal(content: object, error: msgspec.ValidationError) -> protocol.Failed:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Sequence
 
-import camit
 from camit import interchange
 from camit.errors import InputError
 from camit_widget import protocol
@@ -25,10 +23,10 @@ def check(file_format: str) -> None:
         raise InputError(f"There is no export format {file_format!r}; choose one of {allowed}.")
 
 
-def write(drafts: Sequence[camit.Draft], file_format: protocol.ExportFormat) -> str:
+def write(document: interchange.Document, file_format: protocol.ExportFormat) -> str:
     """The text of an exchange file."""
     assert file_format != "html", "the offline page is written by camit_widget.offline"
-    return interchange.export(drafts, file_format)
+    return interchange.export(document, file_format)
 
 
 def exported(file_format: protocol.ExportFormat, text: str) -> protocol.Exported:

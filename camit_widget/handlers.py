@@ -46,7 +46,7 @@ class Handlers:
             case protocol.Export():
                 return self._export(request.format)
             case protocol.Cancel():
-                return protocol.Nothing()  # that it took the place of what was running is all it is for
+                return protocol.Nothing()  # that it took the place of the change is all it is for
             case _:
                 self._act(request)
                 return protocol.Nothing()
@@ -64,13 +64,13 @@ class Handlers:
                 case protocol.Unconfirm() | protocol.Pin() | protocol.Forget() | protocol.Remember():
                     self._recall(request)
                 case protocol.Undo():
-                    self._desk.draft(request.row).undo()
+                    self._desk.unconfirmed(request.row).undo()
                 case protocol.Redo():
-                    self._desk.draft(request.row).redo()
+                    self._desk.unconfirmed(request.row).redo()
                 case protocol.Keep():
-                    self._desk.draft(request.row, request.version).keep(_span(request))
+                    self._desk.unconfirmed(request.row, request.version).keep(_span(request))
                 case protocol.Release():
-                    self._desk.draft(request.row, request.version).release(_span(request))
+                    self._desk.unconfirmed(request.row, request.version).release(_span(request))
                 case _:
                     self._revise(request)
             self._desk.open(self._desk.row)
@@ -80,20 +80,22 @@ class Handlers:
     def _revise(self, request: protocol.AnyRequest) -> None:
         match request:
             case protocol.Insert():
-                draft = self._desk.draft(request.row, request.version)
+                draft = self._desk.unconfirmed(request.row, request.version)
                 draft.insert(request.at, request.text, **_effort(request))
             case protocol.Replace():
-                draft = self._desk.draft(request.row, request.version)
+                draft = self._desk.unconfirmed(request.row, request.version)
                 draft.replace(_span(request), request.text, **_effort(request))
             case protocol.Delete():
-                self._desk.draft(request.row, request.version).delete(_span(request), **_effort(request))
+                draft = self._desk.unconfirmed(request.row, request.version)
+                draft.delete(_span(request), **_effort(request))
             case protocol.Blank():
-                self._desk.draft(request.row, request.version).blank(_span(request), **_effort(request))
+                draft = self._desk.unconfirmed(request.row, request.version)
+                draft.blank(_span(request), **_effort(request))
 
     def _confirm(self, request: protocol.Confirm) -> None:
         """Remember at once and go on; the lesson is given between clicks and shown when it is there."""
         desk = self._desk
-        lesson = desk.session.confirm_soon(desk.draft(request.row, request.version))
+        lesson = desk.session.confirm_soon(desk.unconfirmed(request.row, request.version))
         desk.studying = request.row
 
         def learned(done: Future[camit.Lesson]) -> None:
@@ -119,6 +121,8 @@ class Handlers:
         self, request: protocol.Unconfirm | protocol.Pin | protocol.Forget | protocol.Remember
     ) -> None:
         session = self._desk.session
+        if isinstance(request, protocol.Pin | protocol.Forget):
+            self._desk.check_entry(request.entry)
         match request:
             case protocol.Unconfirm():
                 row = self._desk.row_of(session.undo_confirm().id)

@@ -1,10 +1,11 @@
 """Exceptions in words a person can act on: every failure becomes a `Problem` that the widget shows where
-it happened.
+it happened. It is read by somebody with a mouse in hand, so it never speaks of code.
 """
 
 from __future__ import annotations
 
 from camit.errors import CamitError
+from camit_widget import protocol
 from camit_widget.protocol import Problem
 
 
@@ -20,17 +21,29 @@ class StaleError(WidgetError):
     """A request about a wording that is no longer there."""
 
 
-def describe(error: BaseException) -> Problem:
-    """What happened, the details, and what to do about it."""
+def describe(error: BaseException, stands: str = "") -> Problem:
+    """What happened, the details, and what to do about it; `stands` is what is as it was before."""
     if isinstance(error, StaleError):
-        return Problem(
-            "The sentence changed meanwhile", str(error), "Look at it again and repeat your change."
-        )
+        return Problem("The sentence changed meanwhile", str(error), "Look at it again.")
     if isinstance(error, CamitError):
-        return Problem("That was not possible", str(error), "The sentence stands as it was.")
-    return Problem(
-        "Something broke in the engine",
-        f"{type(error).__name__}: {error}",
-        "The sentence stands as it was: try another change, or run the cell again. "
-        "The kernel's log has the details.",
-    )
+        return Problem("That was not possible", _capitalised(str(error)), stands)
+    advice = "Try again, or run the cell again. The kernel's log has the details."
+    detail = f"{type(error).__name__}: {error}"
+    return Problem("Something broke in the engine", detail, f"{stands} {advice}".strip())
+
+
+def stands_after(request: protocol.AnyRequest) -> str:
+    """What a request that failed left as it was."""
+    match request:
+        case protocol.Configure():
+            return "The setting stays as it was."
+        case protocol.Pin() | protocol.Forget() | protocol.Remember():
+            return "The memory stays as it was."
+        case protocol.Hello() | protocol.Go() | protocol.Export() | protocol.Cancel():
+            return ""
+        case _:
+            return "The sentence stands as it was."
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]

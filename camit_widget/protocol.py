@@ -145,11 +145,11 @@ class Memory(Value, frozen=True):
 
 class Lesson(Value, frozen=True):
     """What one confirmed sentence taught: mean log-probability per piece before and after, and the
-    guard's verdict.
+    guard's verdict; "off" if learning was switched off, so that nothing was tried.
     """
 
     row: int | None
-    accepted: bool
+    outcome: Literal["learned", "rejected", "off"]
     before: float
     after: float
     guard: float
@@ -167,6 +167,7 @@ class Learning(Value, frozen=True):
 
 class Settings(Value, frozen=True):
     beam: int
+    widest_beam: int
     stability: float
     protocol: str
     protocols: tuple[str, ...]
@@ -259,7 +260,9 @@ class Redo(Request, frozen=True):
 
 
 class Cancel(Request, frozen=True):
-    row: int
+    """Stops a change of the same view, named by its number, if it is still on its way."""
+
+    request: int
 
 
 class Confirm(Request, frozen=True):
@@ -364,11 +367,14 @@ class Done(Answer, frozen=True):
 
 
 class Failed(Answer, frozen=True):
+    """`outdated`: nothing is wrong but the wording it is about; it can be asked again about the new one."""
+
     problem: Problem
+    outdated: bool = False
 
 
 class Cancelled(Answer, frozen=True):
-    """A newer request took this one's place; nothing was changed."""
+    """It was stopped, or a newer question took its place; nothing was changed."""
 
 
 AnyAnswer: TypeAlias = Done | Failed | Cancelled

@@ -106,7 +106,7 @@ class CamitWidget(anywidget.AnyWidget):
         >>> pathlib.Path("talk.tmx").write_text(widget.export("tmx"))    # doctest: +SKIP
         """
         files.check(file_format)
-        return self._page() if file_format == "html" else files.write(self.drafts, file_format)
+        return self._session.submit(lambda: self._exported(file_format)).result().text
 
     def to_html(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write one offline file that shows the same view, read-only; needs neither a kernel nor a
@@ -207,7 +207,7 @@ class CamitWidget(anywidget.AnyWidget):
 
     def _exported(self, file_format: protocol.ExportFormat) -> protocol.Exported:
         """For the export menu; runs on the worker."""
-        text = self._page() if file_format == "html" else files.write(self._desk.open_all(), file_format)
+        text = self._page() if file_format == "html" else files.write(self._desk.document(), file_format)
         return files.exported(file_format, text)
 
     def _page(self) -> str:

@@ -248,24 +248,36 @@ def test_a_request_about_another_wording_is_refused_and_changes_nothing(
     effort = {"keystrokes": 0, "mouse": 0}
     answer = ask(widget, type="delete", row=0, version=stale, start=0, stop=1, effort=effort)
     assert answer["type"] == "failed"
+    assert answer["outdated"]
     assert answer["problem"]["title"] == "The sentence changed meanwhile"
     assert texts(widget) == before
 
 
-def test_only_the_newest_of_many_fast_changes_is_carried_out(make: Make) -> None:
+def test_a_fast_second_change_never_takes_the_place_of_the_first(make: Make) -> None:
     widget = opened(make())
     version, effort = widget._sentence["version"], {"keystrokes": 0, "mouse": 1}
     hold = threading.Event()
     widget.session.submit(hold.wait)  # so that all of them are queued
     numbers = [
-        send(widget, type="replace", row=0, version=version, start=1, stop=2, text=f"met{n}", effort=effort)
-        for n in range(10)
+        send(widget, type="replace", row=0, version=version, start=at, stop=at + 1, text=text, effort=effort)
+        for at, text in enumerate(("Redford", "arrived"))
     ]
     hold.set()
+    first, second = (widget.comm.wait(lambda content, n=n: content.get("id") == n) for n in numbers)
+    assert first["type"] == "done"
+    assert "Redford" in texts(widget)
+    assert (second["type"], second["outdated"]) == ("failed", True), "to be asked again about the new wording"
+
+
+def test_only_the_newest_of_many_fast_questions_is_answered(make: Make) -> None:
+    widget = opened(make())
+    hold = threading.Event()
+    widget.session.submit(hold.wait)
+    where = {"row": 0, "version": widget._sentence["version"], "at": 1}
+    numbers = [send(widget, type="complete", typed=typed, **where) for typed in ("c", "ca", "cam")]
+    hold.set()
     answers = [widget.comm.wait(lambda content, n=n: content.get("id") == n)["type"] for n in numbers]
-    assert answers == ["cancelled"] * 9 + ["done"]
-    assert "met9" in texts(widget)
-    assert widget.drafts[0].revisions == 1
+    assert answers == ["cancelled", "cancelled", "done"]
 
 
 def test_a_suggestion_request_never_overtakes_a_change(make: Make) -> None:
@@ -283,9 +295,11 @@ def test_a_running_change_can_be_stopped(make: Make) -> None:
     widget.session.submit(hold.wait)
     version = widget._sentence["version"]
     number = send(widget, type="replace", row=0, version=version, start=1, stop=2, text="met", effort=effort)
-    send(widget, type="cancel", row=0)
+    later = send(widget, type="keep", row=0, version=version, start=0, stop=1)
+    send(widget, type="cancel", request=number)
     hold.set()
     assert widget.comm.wait(lambda content: content.get("id") == number)["type"] == "cancelled"
+    assert widget.comm.wait(lambda content: content.get("id") == later)["type"] == "done"
     assert texts(widget) == before
 
 
@@ -434,9 +448,40 @@ def test_a_confirmed_sentence_says_so_when_somebody_tries_to_change_it(
     widget = confirmed(make())
     ask(widget, type="go", row=0)
     assert widget._sentence["can_unconfirm"]
-    answer = change(widget, type="delete", start=0, stop=1)
-    assert answer["type"] == "failed"
-    assert "confirmed" in answer["problem"]["detail"]
+    for answer in (change(widget, type="delete", start=0, stop=1), about(widget, "confirm")):
+        assert answer["type"] == "failed"
+        assert answer["problem"]["detail"] == "Sentence 1 is confirmed already: take that back to change it."
+
+
+def test_what_is_said_in_the_browser_is_a_sentence_and_never_speaks_of_code(make: Make) -> None:
+    widget = confirmed(make())
+    ask(widget, type="go", row=0)
+    refused = [
+        (about(widget, "confirm"), "The sentence stands as it was."),
+        (ask(widget, type="undo", row=0), "The sentence stands as it was."),
+        (ask(widget, type="forget", entry=999), "The memory stays as it was."),
+        (ask(widget, type="remember", source="狗", text="\u200b"), "The memory stays as it was."),
+        (ask(widget, type="configure", beam=65), "The setting stays as it was."),
+        (ask(widget, type="configure", protocol="none"), "The setting stays as it was."),
+        (ask(widget, type="go", row=99), ""),
+    ]
+    for answer, stands in refused:
+        problem = answer["problem"]
+        assert problem["advice"] == stands
+        assert problem["detail"][0].isupper()
+        assert "()" not in problem["detail"]
+        assert "session." not in problem["detail"]
+        assert "memory." not in problem["detail"]
+
+
+def test_a_sentence_confirmed_with_learning_off_is_no_rejected_lesson(make: Make) -> None:
+    widget = confirmed(make(learning=False))
+    deadline = time.monotonic() + 20
+    while not widget._learning["lessons"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert [lesson["outcome"] for lesson in widget._learning["lessons"]] == ["off"]
+    assert widget._learning["studying"] is None
 
 
 def test_settings_reach_the_session_and_nonsense_is_refused(make: Make) -> None:
@@ -445,8 +490,12 @@ def test_settings_reach_the_session_and_nonsense_is_refused(make: Make) -> None:
     assert (widget.session.settings.beam, widget.session.settings.stability) == (2, 0.5)
     assert widget._settings["protocol"] == "unidirectional"
     assert widget._learning["enabled"]
-    assert ask(widget, type="configure", beam=0)["type"] == "failed"
     assert widget._settings["beam"] == 2
+    widest = widget._settings["widest_beam"]
+    assert ask(widget, type="configure", beam=widest)["type"] == "done"
+    for beam in (0, widest + 1):
+        assert ask(widget, type="configure", beam=beam)["type"] == "failed"
+    assert widget._settings["beam"] == widest
 
 
 def test_what_code_in_another_cell_does_shows_in_the_widget(make: Make) -> None:
@@ -471,6 +520,18 @@ def test_the_menu_exports_what_the_method_exports(make: Make, file_format: Any) 
         assert ET.fromstring(exported["text"].encode()).tag
     assert widget.drafts[0].text in again
     assert exported["filename"].startswith("translation.")
+
+
+@pytest.mark.parametrize("file_format", ["tsv", "tmx", "xliff"])
+def test_an_exported_file_carries_the_source_as_it_was_given(make: Make, file_format: Any) -> None:
+    widget = opened(make(["你为什么不来？", "ＡＢＣ来了！"]))
+    assert "？" not in widget.drafts[0].source, "what the engine reads is folded"
+    for text in (
+        widget.export(file_format),
+        ask(widget, type="export", format=file_format)["result"]["text"],
+    ):
+        assert "你为什么不来？" in text
+        assert "ＡＢＣ来了！" in text
 
 
 def test_an_unknown_export_format_is_an_error_that_lists_the_known_ones(

@@ -27,34 +27,40 @@ export function perform(command: Command, store: Store, target: HTMLElement): bo
       editing.openGap(command.side === "before" ? span.value.start : span.value.stop);
       return true;
     case "delete":
-      void store.delete(span.value);
+      void store.changes.delete(span.value);
       return true;
     case "blank":
-      void store.blank(span.value);
+      void store.changes.blank(span.value);
       return true;
     case "keep":
-      void store.toggleKeep(span.value);
+      void store.changes.toggleKeep(span.value);
       return true;
     case "apply":
       editing.apply();
+      return true;
+    case "finish":
+      editing.apply();
+      void store.changes.confirm();
+      return true;
+    case "nothing":
       return true;
     case "suggest":
       editing.step(command.by);
       return true;
     case "confirm":
-      void store.confirm();
+      void store.changes.confirm();
       return true;
     case "undo":
-      void store.undo();
+      void store.changes.undo();
       return true;
     case "redo":
-      void store.redo();
+      void store.changes.redo();
       return true;
     case "copy":
       void store.copySelection();
       return true;
     case "sentence":
-      store.go(store.sentence.value.row + command.by);
+      store.changes.go(store.changes.destination + command.by);
       return true;
     case "help":
       store.panel.value = store.panel.value === "help" ? null : "help";

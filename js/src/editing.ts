@@ -1,10 +1,13 @@
 /** The word editor: what is being changed, what was typed, and what the model would suggest. */
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import type { Span } from "./places";
 import type { Suggestion } from "./protocol";
-import type { Span, Store } from "./store";
+import type { Store } from "./store";
 import { join } from "./words";
 
 export interface Editor {
+  /** Another one for each time the editor is opened. */
+  readonly id: number;
   readonly mode: "replace" | "insert";
   readonly start: number;
   readonly stop: number;
@@ -27,6 +30,7 @@ export class Editing {
   readonly #editor: Signal<Editor | null> = signal(null);
   readonly #store: Store;
   #asked = 0;
+  #opened = 0;
 
   constructor(store: Store) {
     this.#store = store;
@@ -50,6 +54,27 @@ export class Editing {
   close(): void {
     this.#asked += 1;
     this.#editor.value = null;
+  }
+
+  /** The sentence reads differently: the editor goes where its words are now, and keeps what was typed in any case. */
+  follow(find: (place: Span) => Span | null): void {
+    const editor = this.#editor.value;
+    if (!editor) return;
+    const untouched = editor.text === editor.original;
+    const place = find(editor);
+    if (!place && untouched) {
+      this.leave();
+      return;
+    }
+    if (place) {
+      const original = join(this.#store.words.slice(place.start, place.stop));
+      const shown = untouched ? { text: original, typed: original } : {};
+      this.#editor.value = { ...editor, ...place, original, ...shown };
+    } else {
+      const gap = find({ start: editor.start, stop: editor.start });
+      this.#editor.value = { ...editor, ...gap, mode: "insert", original: "" };
+    }
+    void this.#suggest(untouched ? "" : editor.typed);
   }
 
   /** Close and give the keyboard back to the words. */
@@ -91,15 +116,16 @@ export class Editing {
     const text = editor.text.trim();
     const outcome = outcomeOf(editor);
     this.leave();
-    if (outcome === "replace") void this.#store.replace(editor, text);
-    else if (outcome === "insert") void this.#store.insert(editor.start, text);
-    else if (outcome === "delete") void this.#store.delete(editor);
+    const { changes } = this.#store;
+    if (outcome === "replace") void changes.replace(editor, text);
+    else if (outcome === "insert") void changes.insert(editor.start, text);
+    else if (outcome === "delete") void changes.delete(editor);
   }
 
-  #start(editor: Omit<Editor, "suggestions" | "chosen" | "loading">): void {
+  #start(editor: Omit<Editor, "id" | "suggestions" | "chosen" | "loading">): void {
     this.#store.playback.close();
-    this.#store.problem.value = null;
-    this.#editor.value = { ...editor, suggestions: [], chosen: -1, loading: true };
+    this.#opened += 1;
+    this.#editor.value = { ...editor, id: this.#opened, suggestions: [], chosen: -1, loading: true };
   }
 
   async #suggest(typed: string): Promise<void> {

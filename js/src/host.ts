@@ -33,17 +33,21 @@ export interface Host {
   readonly connection: ReadonlySignal<Connection>;
   /** The last problem that belongs to no request. */
   readonly trouble: ReadonlySignal<Problem | null>;
-  /** Settles with the result, or rejects with a `Refusal` or a `Superseded`. */
-  ask(request: Ask): Promise<AnyResult>;
+  /** Settles with the result, or rejects with a `Refusal` or a `Superseded`. A change whose signal is aborted is stopped, if
+   * that is not too late. */
+  ask(request: Ask, signal?: AbortSignal): Promise<AnyResult>;
   dispose(): void;
 }
 
-/** The kernel said no, and why. */
+/** The kernel said no, and why; `outdated` if only because the sentence reads differently by now. */
 export class Refusal extends Error {
-  constructor(readonly problem: Problem) {
+  constructor(
+    readonly problem: Problem,
+    readonly outdated = false,
+  ) {
     super(problem.detail);
   }
 }
 
-/** A newer request took this one's place: nothing happened, nothing to report. */
+/** It was stopped, or a newer question took its place: nothing happened, nothing to report. */
 export class Superseded extends Error {}

@@ -26,6 +26,7 @@ interface Traits {
 interface Waiting {
   readonly resolve: (result: AnyResult) => void;
   readonly reject: (reason: Error) => void;
+  readonly timer: ReturnType<typeof setTimeout>;
 }
 
 /** After this long without an answer the view says so; the request itself stays open. */
@@ -49,9 +50,10 @@ export class Kernel implements Host {
   readonly #model: AnyModel<Traits>;
   readonly #view = crypto.getRandomValues(new Uint32Array(2)).join("-");
   readonly #waiting = new Map<number, Waiting>();
+  /** Requests that wait too long for their answer. */
+  readonly #overdue = new Set<number>();
   readonly #off: (() => void)[] = [];
   #last = 0;
-  #overdue: ReturnType<typeof setTimeout> | undefined;
 
   constructor(model: AnyModel<Traits>) {
     this.#model = model;
@@ -70,22 +72,33 @@ export class Kernel implements Host {
     this.#check("silent");
   }
 
-  ask(request: Ask): Promise<AnyResult> {
+  ask(request: Ask, signal?: AbortSignal): Promise<AnyResult> {
     this.#last += 1;
     const id = this.#last;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      this.#overdue ??= setTimeout(() => {
+      const timer = setTimeout(() => {
+        this.#overdue.add(id);
         if (this.connection.value === "live") this.connection.value = "silent";
       }, OVERDUE_MS);
+      this.#waiting.set(id, { resolve, reject, timer });
+      const stop = () => this.ask({ type: "cancel", request: id }).catch(() => {});
+      signal?.addEventListener("abort", stop, { once: true });
       this.#model.send({ ...request, view: this.#view, id });
     });
   }
 
   dispose(): void {
-    clearTimeout(this.#overdue);
     for (const off of this.#off) off();
-    this.#waiting.clear();
+    for (const id of this.#waiting.keys()) this.#take(id);
+  }
+
+  /** A request that waits no longer. */
+  #take(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    clearTimeout(waiting?.timer);
+    this.#waiting.delete(id);
+    this.#overdue.delete(id);
+    return waiting;
   }
 
   #trait<K extends keyof Traits & string>(name: K): ReadonlySignal<Traits[K]> {
@@ -104,14 +117,11 @@ export class Kernel implements Host {
   #settle(answer: AnyAnswer): void {
     if (answer.view === EVERYBODY && answer.type === "failed") this.trouble.value = answer.problem;
     if (answer.view !== this.#view) return;
-    const waiting = this.#waiting.get(answer.id);
-    this.#waiting.delete(answer.id);
-    clearTimeout(this.#overdue);
-    this.#overdue = undefined;
-    this.connection.value = "live";
+    const waiting = this.#take(answer.id);
+    this.connection.value = this.#overdue.size > 0 ? "silent" : "live";
     if (answer.type === "done") waiting?.resolve(answer.result);
     else if (answer.type === "cancelled") waiting?.reject(new Superseded());
-    else waiting?.reject(new Refusal(answer.problem));
+    else waiting?.reject(new Refusal(answer.problem, answer.outdated));
   }
 
   /** A sign of life. Silence at the beginning may be a busy kernel; silence after the host cut the line is the end of it. */
@@ -121,12 +131,11 @@ export class Kernel implements Host {
       else this.connection.value = "silent";
     }, ALIVE_MS);
     this.#off.push(() => clearTimeout(timer));
-    const alive = () => {
-      clearTimeout(timer);
-      this.connection.value = "live";
-    };
     try {
-      this.ask({ type: "hello" }).then(alive, () => {});
+      this.ask({ type: "hello" }).then(
+        () => clearTimeout(timer),
+        () => {},
+      );
     } catch {
       this.#lose(); // the comm itself refused
     }
@@ -134,7 +143,6 @@ export class Kernel implements Host {
 
   #lose(): void {
     this.connection.value = "lost";
-    for (const { reject } of this.#waiting.values()) reject(new Refusal(GONE));
-    this.#waiting.clear();
+    for (const id of this.#waiting.keys()) this.#take(id)?.reject(new Refusal(GONE));
   }
 }

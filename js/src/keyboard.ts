@@ -6,12 +6,14 @@ export interface Stroke {
   readonly metaKey: boolean;
   readonly shiftKey: boolean;
   readonly altKey: boolean;
+  /** The key is held down. */
+  readonly repeat?: boolean;
   /** Keys pressed while an input method composes (Chinese, Japanese, accents) belong to it. */
   readonly isComposing?: boolean;
 }
 
-/** words: on a word of the translation. editor: in its input. form: in any other input. */
-export type Place = "words" | "editor" | "form" | "elsewhere";
+/** words: on a word of the translation. editor: in its input. form: in any other input. popup: in a menu or a dialog. */
+export type Place = "words" | "editor" | "form" | "popup" | "elsewhere";
 
 export type Command =
   | { readonly do: "move"; readonly by: -1 | 1; readonly extend: boolean }
@@ -25,6 +27,8 @@ export type Command =
       readonly do:
         | "edit"
         | "apply"
+        /** Take what was typed, and confirm. */
+        | "finish"
         | "close"
         | "delete"
         | "blank"
@@ -33,12 +37,33 @@ export type Command =
         | "undo"
         | "redo"
         | "copy"
-        | "help";
+        | "help"
+        /** Ours, but there is nothing to do. */
+        | "nothing";
     };
+
+/** Commands of which nobody wants another one just because a key is still held down. */
+const ONCE = new Set<Command["do"]>([
+  "confirm",
+  "finish",
+  "delete",
+  "blank",
+  "keep",
+  "edit",
+  "apply",
+  "insert",
+  "help",
+]);
 
 export function command(stroke: Stroke, place: Place): Command | null {
   if (stroke.isComposing) return null;
+  const found = meaning(stroke, place);
+  return found && stroke.repeat && ONCE.has(found.do) ? { do: "nothing" } : found;
+}
+
+function meaning(stroke: Stroke, place: Place): Command | null {
   if (place === "editor") return inEditor(stroke);
+  if (place === "popup") return inPopup(stroke);
   if (place === "form") return null;
   const anywhere = withControl(stroke);
   if (anywhere || hasControl(stroke))
@@ -114,10 +139,17 @@ function typed(stroke: Stroke): Command | null {
   return [...stroke.key].length === 1 ? { do: "type", text: stroke.key } : null;
 }
 
+/** What is open in front has the keyboard: nothing reaches what is behind it. */
+function inPopup(stroke: Stroke): Command | null {
+  if (withControl(stroke)) return { do: "nothing" };
+  const found = hasControl(stroke) ? null : everywhere(stroke);
+  return found?.do === "sentence" ? null : found;
+}
+
 function inEditor(stroke: Stroke): Command | null {
   switch (stroke.key) {
     case "Enter":
-      return { do: "apply" };
+      return { do: hasControl(stroke) ? "finish" : "apply" };
     case "Escape":
       return { do: "close" };
     case "ArrowDown":

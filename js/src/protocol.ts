@@ -124,7 +124,7 @@ export interface Memory {
 
 export interface Lesson {
   readonly row: number | null;
-  readonly accepted: boolean;
+  readonly outcome: "learned" | "rejected" | "off";
   readonly before: number;
   readonly after: number;
   readonly guard: number;
@@ -140,6 +140,7 @@ export interface Learning {
 
 export interface Settings {
   readonly beam: number;
+  readonly widest_beam: number;
   readonly stability: number;
   readonly protocol: string;
   readonly protocols: readonly string[];
@@ -266,7 +267,7 @@ export interface Cancel {
   readonly type: "cancel";
   readonly view: string;
   readonly id: number;
-  readonly row: number;
+  readonly request: number;
 }
 
 export interface Confirm {
@@ -358,6 +359,7 @@ export interface Failed {
   readonly view: string;
   readonly id: number;
   readonly problem: Problem;
+  readonly outdated?: boolean;
 }
 
 export interface Cancelled {

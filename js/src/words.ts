@@ -10,20 +10,6 @@ export function join(words: readonly Spaced[]): string {
   return words.map((word, index) => (word.space && index > 0 ? ` ${word.text}` : word.text)).join("");
 }
 
-/** Where `text` stands now, as close as possible to where it was put; null if it is not there. */
-export function locate(words: readonly Word[], text: string, near: number): number | null {
-  const squeezed = text.replace(/\s+/g, "");
-  let best: number | null = null;
-  for (const start of words.keys()) {
-    let run = "";
-    for (let stop = start; stop < words.length && run.length < squeezed.length; stop += 1)
-      run += words[stop]?.text;
-    const closer = best === null || Math.abs(start - near) < Math.abs(best - near);
-    if (run === squeezed && closer) best = start;
-  }
-  return best;
-}
-
 export function changed(words: readonly Word[]): number {
   return words.filter((word) => word.origin === "changed").length;
 }
@@ -52,6 +38,10 @@ export function spoken(word: Word, entry: Entry | undefined): string {
 
 export function percent(value: number): string {
   return value > 0 && value < 0.005 ? "<1 %" : `${Math.round(value * 100)} %`;
+}
+
+export function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** Mean log-probabilities read best with a real minus and two digits. */

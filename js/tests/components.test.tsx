@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { App } from "../src/components/App";
+import { Refusal } from "../src/host";
 import { Store } from "../src/store";
 import { entry, sentence, settled, TestHost, word } from "./desk";
 
@@ -136,7 +137,7 @@ describe("editing", () => {
     host.reply = () => new Promise(() => {});
     const element = all(".camit-word")[1];
     element?.focus();
-    void store.replace({ start: 1, stop: 3 }, "met her");
+    void store.changes.replace({ start: 1, stop: 3 }, "met her");
     await settled();
     expect(element?.textContent).toBe("met her");
     expect(element?.dataset.pending).toBe("coming");
@@ -155,7 +156,7 @@ describe("editing", () => {
     expect(host.last).toMatchObject({ type: "delete", start: 3, stop: 4 });
     await press("ArrowRight", { shiftKey: true });
     await press("Delete", { ctrlKey: true });
-    expect(host.last).toMatchObject({ type: "blank", start: 3, stop: 5 });
+    expect(host.last).toMatchObject({ type: "blank", start: 4, stop: 6 });
     await press(" ");
     expect(host.last).toMatchObject({ type: "keep" });
   });
@@ -220,12 +221,140 @@ describe("keys", () => {
     await press("Escape");
     expect(one("[role=dialog]")).toBeNull();
   });
+
+  it("confirm what is typed in the editor, all of it", async () => {
+    await click(all(".camit-word")[1]);
+    store.editing.type("met");
+    await press("Enter", { ctrlKey: true });
+    const done = host.asked.filter(({ type }) => type === "replace" || type === "confirm");
+    expect(done).toMatchObject([{ type: "replace", text: "met" }, { type: "confirm" }]);
+  });
+
+  it("that are held down confirm and delete once", async () => {
+    one(".camit-word")?.focus();
+    await press("Delete", { repeat: true });
+    const held = await press("Enter", { ctrlKey: true, repeat: true });
+    expect(host.asked).toEqual([]);
+    expect(held.defaultPrevented).toBe(true);
+  });
+});
+
+describe("what is open in front", () => {
+  beforeEach(() => show());
+  const focused = () => document.activeElement;
+  const more = () => one("[aria-label='Copy, export, settings']");
+  const help = () => one("[role=dialog][aria-label='Keys and help']");
+
+  it("keeps the keyboard, and everything behind it as it is", async () => {
+    one(".camit-word")?.focus();
+    await press("?");
+    expect(help()?.contains(focused())).toBe(true);
+    expect((await press("Tab")).defaultPrevented).toBe(true);
+    expect(help()?.contains(focused())).toBe(true);
+    for (const key of ["PageDown", "Delete", "x"]) await press(key);
+    await press("Enter", { ctrlKey: true });
+    await press("z", { ctrlKey: true });
+    expect(host.asked).toEqual([]);
+    await press("Escape");
+    expect(help()).toBeNull();
+    expect(focused()).toBe(one(".camit-word"));
+  });
+
+  it("goes round in the settings, and gives the keyboard back", async () => {
+    more()?.focus();
+    await click(more());
+    await click(all("[role=menuitem]").find((item) => item.textContent === "Settings…"));
+    const stops = all(".camit-settings :is(input, select, button)");
+    expect(focused()).toBe(stops[0]);
+    await press("Tab", { shiftKey: true });
+    expect(focused()).toBe(stops.at(-1));
+    await press("Tab");
+    expect(focused()).toBe(stops[0]);
+    await press("Escape");
+    expect(one(".camit-settings")).toBeNull();
+    expect(focused()).toBe(more());
+  });
+
+  it("closes with a click elsewhere, and with Tab out of a menu", async () => {
+    more()?.focus();
+    await click(more());
+    expect(focused()?.getAttribute("role")).toBe("menuitem");
+    await press("Tab");
+    expect(one("[role=menu]")).toBeNull();
+    expect(focused()).toBe(more());
+    await click(more());
+    await click(one(".camit-source"));
+    expect(one("[role=menu]")).toBeNull();
+    expect(focused()).toBe(more());
+  });
+
+  it("closes with the button that opens it, however it was opened", async () => {
+    one(".camit-word")?.focus();
+    await press("?");
+    await click(one("[aria-haspopup=dialog]"));
+    expect(help()).toBeNull();
+  });
+});
+
+describe("the settings", () => {
+  const set = async (selector: string, value: string) => {
+    const field = one(`.camit-settings ${selector}`) as HTMLInputElement;
+    field.value = value;
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+    await settled();
+    return field.value;
+  };
+
+  beforeEach(async () => {
+    show();
+    store.panel.value = "settings";
+    await settled();
+  });
+
+  it("show what is so, and say what is allowed", async () => {
+    expect(one("[type=number]")?.getAttribute("max")).toBe("64");
+    for (const odd of ["0", "99", "-3", "", "2.5"]) {
+      expect(await set("[type=number]", odd)).toBe("4");
+      expect(one(".camit-settings [role=alert]")?.textContent).toBe("a whole number from 1 to 64");
+    }
+    expect(host.asked).toEqual([]);
+    host.reply = () => {
+      host.settings.value = { ...host.settings.value, beam: 8 };
+      return { kind: "nothing" };
+    };
+    expect(await set("[type=number]", "8")).toBe("8");
+    expect(one(".camit-settings [role=alert]")).toBeNull();
+  });
+
+  it("go back to what is so when they are refused", async () => {
+    host.reply = () => Promise.reject(new Refusal({ title: "No", detail: "", advice: "" }));
+    expect(await set("select", "replace-only")).toBe("bidirectional");
+    expect(await set("[type=number]", "8")).toBe("4");
+  });
 });
 
 describe("what is said", () => {
+  it("offers what was typed once more, where it could not be put", async () => {
+    show();
+    store.focusOn(2);
+    store.messages.fail({ title: "No", detail: "Gone.", advice: "", typed: "her" });
+    await settled();
+    expect(one("[role=alert]")?.textContent).toContain("You typed “her”.");
+    await click(all("[role=alert] button").find((item) => item.textContent === "Edit again"));
+    expect(store.editing.editor.value).toMatchObject({ start: 2, text: "her" });
+    expect(one("[role=alert]")).toBeNull();
+  });
+
+  it("begins with a capital letter", async () => {
+    show();
+    one(".camit-word")?.focus();
+    await settled();
+    expect(one(".camit-explanation")?.textContent).toMatch(/^As first translated · probability/);
+  });
+
   it("is an alert where something went wrong, with what to do", async () => {
     show();
-    store.fail({ title: "Too long", detail: "It has 900 pieces.", advice: "Split it." });
+    store.messages.fail({ title: "Too long", detail: "It has 900 pieces.", advice: "Split it." });
     await settled();
     expect(one("[role=alert]")?.textContent).toContain("Too long. It has 900 pieces. Split it.");
   });
@@ -251,7 +380,7 @@ describe("what is said", () => {
 describe("the views", () => {
   const lesson = {
     row: 0,
-    accepted: true,
+    outcome: "learned" as const,
     before: -1.9,
     after: -1.6,
     guard: 0.001,
@@ -271,6 +400,28 @@ describe("the views", () => {
     expect(host.last).toEqual({ type: "forget", entry: 1 });
     await click(one("[aria-label='Unpin met']"));
     expect(host.last).toEqual({ type: "pin", entry: 1, pinned: false });
+  });
+
+  it("keep the keyboard when an entry is forgotten: on the next one, then in the form", async () => {
+    show();
+    const entries = ["one", "two", "three"].map((text, id) => entry(id, text));
+    host.memory.value = { enabled: true, entries };
+    host.reply = (request) => {
+      const gone = request.type === "forget" ? request.entry : -1;
+      const left = host.memory.value.entries.filter((item) => item.id !== gone);
+      host.memory.value = { enabled: true, entries: left };
+      return { kind: "nothing" };
+    };
+    await settled();
+    const forget = async () => {
+      const button = document.activeElement as HTMLElement;
+      await click(button);
+      return document.activeElement?.getAttribute("aria-label");
+    };
+    one("[aria-label='Forget two']")?.focus();
+    expect(await forget()).toBe("Forget one");
+    expect(await forget()).toBe("Forget three");
+    expect(await forget()).toBe("Source to remember");
   });
 
   it("never show looks that belong to another wording", async () => {
@@ -293,12 +444,25 @@ describe("the views", () => {
     show();
     host.learning.value = {
       enabled: true,
-      lessons: [lesson, { ...lesson, accepted: false }],
+      lessons: [lesson, { ...lesson, outcome: "rejected" }],
       studying: null,
     };
     await click(one("[id$=tab-learning]"));
     expect(one(".camit-lead")?.textContent).toBe("Learned from 1 of 2 lessons.");
-    expect(all(".camit-curve [data-accepted=false]")).toHaveLength(1);
+    expect(all(".camit-curve [data-outcome=rejected]")).toHaveLength(1);
+  });
+
+  it("say that learning was off instead of drawing a rejected lesson", async () => {
+    show();
+    host.learning.value = { enabled: false, lessons: [{ ...lesson, outcome: "off" }], studying: null };
+    await click(one("[id$=tab-learning]"));
+    expect(one(".camit-lead")?.textContent).toBe("No lesson yet. Learning is switched off.");
+    expect(one(".camit-lesson")?.textContent).toContain("Sentence 1: learning was off.");
+    expect(one(".camit-curve")).toBeNull();
+    host.learning.value = { ...host.learning.value, lessons: [lesson, { ...lesson, outcome: "off" }] };
+    await settled();
+    expect(one(".camit-lead")?.textContent).toContain("Learned from 1 of 1 lesson.");
+    expect(all(".camit-curve circle")).toHaveLength(2);
   });
 
   it("show the steps of the last revision", async () => {

@@ -74,12 +74,13 @@ export class TestHost implements Host {
   readonly learning: Signal<Learning> = signal({ enabled: true, lessons: [], studying: null });
   readonly settings: Signal<Settings> = signal({
     beam: 4,
+    widest_beam: 64,
     stability: 0.1,
     protocol: "bidirectional",
     protocols: ["replace-only", "bidirectional"],
   });
   /** What the next requests come to; by default they are done. */
-  reply: (request: Ask) => AnyResult | Promise<AnyResult> = () => NOTHING;
+  reply: (request: Ask, signal?: AbortSignal) => AnyResult | Promise<AnyResult> = () => NOTHING;
   disposed = false;
 
   constructor(first: Sentence = sentence("We saw him in the park ."), rows = 3) {
@@ -102,9 +103,9 @@ export class TestHost implements Host {
     return this;
   }
 
-  async ask(request: Ask): Promise<AnyResult> {
+  async ask(request: Ask, signal?: AbortSignal): Promise<AnyResult> {
     this.asked.push(request);
-    return this.reply(request);
+    return this.reply(request, signal);
   }
 
   dispose(): void {

@@ -146,3 +146,31 @@ it("drops suggestions for an editor that is closed", async () => {
   await settled();
   expect(editor()).toBeNull();
 });
+
+describe("a sentence that changes while somebody types", () => {
+  const arrive = (text: string) => {
+    host.sentence.value = sentence(text, { version: 2 });
+  };
+
+  it("takes the editor along with its word, and what was typed", async () => {
+    store.editing.open({ start: 2, stop: 3 }, "her");
+    arrive("Yesterday we met him in the park .");
+    expect(editor()).toMatchObject({ mode: "replace", start: 3, stop: 4, original: "him", text: "her" });
+    expect(host.last).toMatchObject({ type: "complete", version: 2, at: 3, typed: "her" });
+    store.editing.apply();
+    expect(host.last).toMatchObject({ type: "replace", version: 2, start: 3, text: "her" });
+    await settled();
+  });
+
+  it("never takes what was typed away: without its word it is an insertion", () => {
+    store.editing.open({ start: 2, stop: 3 }, "her");
+    arrive("We saw the park .");
+    expect(editor()).toMatchObject({ mode: "insert", start: 2, text: "her" });
+  });
+
+  it("closes an editor in which nothing was typed, if its word is gone", () => {
+    store.editing.open({ start: 2, stop: 3 });
+    arrive("We saw the park .");
+    expect(editor()).toBeNull();
+  });
+});

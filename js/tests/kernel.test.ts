@@ -82,6 +82,14 @@ describe("an answer", () => {
   });
 });
 
+it("stops a change by its number", () => {
+  const stop = new AbortController();
+  void kernel.ask({ type: "undo", row: 0 }, stop.signal);
+  const { id } = ids();
+  stop.abort();
+  expect(model.sent.at(-1)).toMatchObject({ type: "cancel", request: id });
+});
+
 it("follows the traits", () => {
   expect(kernel.state.sentence.value.words).toHaveLength(3);
   model.traits._sentence = sentence("We met");
@@ -96,6 +104,18 @@ describe("the connection", () => {
     vi.advanceTimersByTime(5000);
     expect(kernel.connection.value).toBe("silent");
     model.tell("msg:custom", done());
+    expect(kernel.connection.value).toBe("live");
+  });
+
+  it("is silent as long as any answer is overdue, whatever else is answered", () => {
+    vi.useFakeTimers();
+    void kernel.ask({ type: "undo", row: 0 });
+    vi.advanceTimersByTime(3000);
+    void kernel.ask({ type: "redo", row: 0 });
+    model.tell("msg:custom", done());
+    vi.advanceTimersByTime(2000);
+    expect(kernel.connection.value).toBe("silent");
+    model.tell("msg:custom", done(-2));
     expect(kernel.connection.value).toBe("live");
   });
 

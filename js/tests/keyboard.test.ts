@@ -81,6 +81,11 @@ describe("in the editor", () => {
     expect(press("Escape", "editor")).toEqual({ do: "close" });
   });
 
+  it("takes what was typed and confirms with Ctrl", () => {
+    expect(press("Enter", "editor", { ctrlKey: true })).toEqual({ do: "finish" });
+    expect(press("Enter", "editor", { metaKey: true })).toEqual({ do: "finish" });
+  });
+
   it("leaves text editing to the input", () => {
     for (const key of ["a", "?", " ", "Delete", "Home", "ArrowLeft"]) expect(press(key, "editor")).toBeNull();
     expect(press("z", "editor", { ctrlKey: true })).toBeNull();
@@ -94,4 +99,27 @@ describe("in the editor", () => {
 
 it("leaves other forms alone", () => {
   for (const key of ["Enter", "?", "Delete", "x"]) expect(press(key, "form")).toBeNull();
+});
+
+describe("a key that is held down", () => {
+  it("confirms, deletes and locks once, and stays ours", () => {
+    const held = { repeat: true };
+    for (const key of ["Delete", "Backspace", " ", "Enter"])
+      expect(press(key, "words", held)).toEqual({ do: "nothing" });
+    expect(press("Enter", "words", { ...held, ctrlKey: true })).toEqual({ do: "nothing" });
+    expect(press("Delete", "words", { ...held, ctrlKey: true })).toEqual({ do: "nothing" });
+    expect(press("Enter", "editor", { ...held, ctrlKey: true })).toEqual({ do: "nothing" });
+  });
+
+  it("goes on moving and undoing", () => {
+    expect(press("ArrowRight", "words", { repeat: true })).toMatchObject({ do: "move" });
+    expect(press("z", "words", { repeat: true, ctrlKey: true })).toEqual({ do: "undo" });
+  });
+});
+
+it("lets nothing through what is open in front", () => {
+  expect(press("Enter", "popup", { ctrlKey: true })).toEqual({ do: "nothing" });
+  expect(press("z", "popup", { ctrlKey: true })).toEqual({ do: "nothing" });
+  for (const key of ["PageDown", "Delete", "a"]) expect(press(key, "popup")).toBeNull();
+  expect(press("Escape", "popup")).toEqual({ do: "close" });
 });

@@ -1,30 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { duration, join, locate, percent, plural, score, spoken } from "../src/words";
+import { duration, join, percent, plural, score, spoken } from "../src/words";
 import { entry, word } from "./desk";
 
 describe("join", () => {
   it("spaces words as they are spaced, never at the start", () => {
     expect(join([word("We"), word("met"), word(".", { space: false })])).toBe("We met.");
     expect(join([word("我们", { space: false }), word("见面", { space: false })])).toBe("我们见面");
-  });
-});
-
-describe("locate", () => {
-  const words = ["the", "film", "makers", "of", "the", "film"].map((text) => word(text));
-
-  it("finds a word nearest to where it was put", () => {
-    expect(locate(words, "the", 0)).toBe(0);
-    expect(locate(words, "the", 3)).toBe(4);
-  });
-
-  it("finds a phrase over several words, however it is spaced", () => {
-    expect(locate(words, "film makers", 0)).toBe(1);
-    expect(locate(words, "of  the", 0)).toBe(3);
-  });
-
-  it("says when it is not there", () => {
-    expect(locate(words, "director", 0)).toBeNull();
-    expect(locate(words, "fil", 0)).toBeNull();
   });
 });
 

@@ -16,7 +16,7 @@ export function ActionBar() {
           aria-disabled={cannot}
           data-state={studying ? "studying" : status}
           title="Confirm the sentence and go on (Ctrl Enter)"
-          onClick={() => !cannot && store.confirm()}
+          onClick={() => !cannot && store.changes.confirm()}
         >
           {studying ? "Learning…" : status === "confirmed" ? "Confirmed" : "Confirm"}
         </button>

@@ -50,7 +50,7 @@ export function App({ store }: { store: Store }) {
         <Tabs />
         {store.panel.value === "help" && <HelpOverlay />}
         <p class="camit-hidden" role="status" aria-live="polite">
-          {store.announcement.value}
+          {store.messages.announcement.value}
         </p>
       </section>
     </StoreContext.Provider>
@@ -63,7 +63,7 @@ function Desk({ store }: { store: Store }) {
     <div class="camit-desk">
       <SourceLine />
       {replaying ? <PlaybackLine /> : <TargetLine />}
-      {replaying ? <PlaybackControls /> : <MessageLine />}
+      <div class="camit-message">{replaying ? <PlaybackControls /> : <MessageLine />}</div>
       <ActionBar />
       <EditorPopover />
     </div>
@@ -115,5 +115,6 @@ function onKey(event: KeyboardEvent, store: Store): void {
 
 function placeOf(target: HTMLElement): Place {
   if (target.matches("input, select, textarea")) return target.closest(".camit-editor") ? "editor" : "form";
+  if (target.closest(".camit-popup")) return "popup";
   return target.closest(".camit-target") ? "words" : "elsewhere";
 }

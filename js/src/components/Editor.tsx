@@ -2,21 +2,22 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { type Editor as Edit, outcomeOf } from "../editing";
 import { useStore } from "./context";
-import { place } from "./place";
+import { usePlaced } from "./place";
 import { Suggestions } from "./Suggestions";
 
 export function EditorPopover() {
   const store = useStore();
   const editor = store.editing.editor.value;
   // A new key makes a new element: its own position, its own selection.
-  return editor && <Editor key={`${editor.mode}-${editor.start}-${editor.stop}`} editor={editor} />;
+  return editor && <Editor key={editor.id} editor={editor} />;
 }
 
 function Editor({ editor }: { editor: Edit }) {
   const store = useStore();
   const box = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
-  usePlaced(box, () => anchorOf(store.id, box.current, editor));
+  const { version } = store.sentence.value;
+  usePlaced(box, () => anchorOf(store.id, box.current, editor), [version, editor.mode, editor.start]);
   // At once: the second letter that is typed must find the input.
   useLayoutEffect(() => {
     input.current?.focus({ preventScroll: true });
@@ -74,7 +75,12 @@ function Operations({ editor, phrase }: { editor: Edit; phrase: boolean }) {
   };
   return (
     <div class="camit-operations">
-      <button type="button" class="camit-operation" onClick={() => store.editing.apply()}>
+      <button
+        type="button"
+        class="camit-operation"
+        title="Enter; with Ctrl, confirm the sentence too"
+        onClick={() => store.editing.apply()}
+      >
         <kbd>↵</kbd> {ENTER[outcomeOf(editor)]}
       </button>
       {editor.mode === "replace" && (
@@ -84,7 +90,7 @@ function Operations({ editor, phrase }: { editor: Edit; phrase: boolean }) {
               type="button"
               class="camit-operation"
               title="Write this part again, keep both ends (Ctrl Del)"
-              onClick={act(() => store.blank(editor))}
+              onClick={act(() => store.changes.blank(editor))}
             >
               redo this part
             </button>
@@ -93,7 +99,7 @@ function Operations({ editor, phrase }: { editor: Edit; phrase: boolean }) {
             type="button"
             class="camit-operation"
             title="Delete (Del on the word)"
-            onClick={act(() => store.delete(editor))}
+            onClick={act(() => store.changes.delete(editor))}
           >
             delete
           </button>
@@ -117,7 +123,7 @@ function Operations({ editor, phrase }: { editor: Edit; phrase: boolean }) {
             type="button"
             class="camit-operation"
             title={locked ? "Let it change again (Space)" : "Never change it (Space)"}
-            onClick={act(() => store.toggleKeep(editor))}
+            onClick={act(() => store.changes.toggleKeep(editor))}
           >
             {locked ? "release" : "keep"}
           </button>
@@ -132,21 +138,4 @@ function anchorOf(id: string, box: HTMLElement | null, editor: Edit): Element | 
   const root = box?.closest(".camit");
   if (editor.mode === "insert") return root?.querySelector(`[data-gap="${editor.start}"]`) ?? null;
   return root?.querySelector(`#${id}-word-${editor.start}`) ?? null;
-}
-
-/** Keep the box beside its anchor, whatever scrolls or resizes. */
-function usePlaced(box: { current: HTMLElement | null }, anchor: () => Element | null): void {
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    element.showPopover?.();
-    const put = () => place(element, anchor());
-    put();
-    document.addEventListener("scroll", put, { capture: true, passive: true });
-    window.addEventListener("resize", put);
-    return () => {
-      document.removeEventListener("scroll", put, { capture: true });
-      window.removeEventListener("resize", put);
-    };
-  }, []);
 }

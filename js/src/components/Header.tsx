@@ -30,15 +30,25 @@ export function Header() {
         />
       </span>
       <span class="camit-tools">
-        <IconButton icon="undo" label="Undo" disabled={readOnly || !can_undo} onClick={() => store.undo()} />
-        <IconButton icon="redo" label="Redo" disabled={readOnly || !can_redo} onClick={() => store.redo()} />
+        <IconButton
+          icon="undo"
+          label="Undo"
+          disabled={readOnly || !can_undo}
+          onClick={() => store.changes.undo()}
+        />
+        <IconButton
+          icon="redo"
+          label="Redo"
+          disabled={readOnly || !can_redo}
+          onClick={() => store.changes.redo()}
+        />
         <IconButton
           icon="more"
           label="Copy, export, settings"
           popup="menu"
-          expanded={panel === "menu"}
+          expanded={panel === "menu" || panel === "settings"}
           onClick={() => {
-            store.panel.value = panel === null ? "menu" : null;
+            store.panel.value = panel === "menu" || panel === "settings" ? null : "menu";
           }}
         />
         <IconButton

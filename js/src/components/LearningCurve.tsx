@@ -14,7 +14,8 @@ export function LearningCurve({ lessons }: { lessons: readonly Lesson[] }) {
   const step = (WIDTH - PAD.left - PAD.right) / lessons.length;
   const x = (index: number) => PAD.left + step * (index + 0.5);
   const path = lessons.map(
-    (lesson, index) => `${index ? "L" : "M"}${x(index)} ${y(lesson.accepted ? lesson.after : lesson.before)}`,
+    (lesson, index) =>
+      `${index ? "L" : "M"}${x(index)} ${y(lesson.outcome === "learned" ? lesson.after : lesson.before)}`,
   );
   const every = Math.ceil(lessons.length / 12);
   return (
@@ -34,7 +35,7 @@ export function LearningCurve({ lessons }: { lessons: readonly Lesson[] }) {
         ))}
         <path d={path.join("")} class="camit-curve-line" />
         {lessons.map((lesson, index) => (
-          <g key={index} data-accepted={lesson.accepted}>
+          <g key={index} data-outcome={lesson.outcome}>
             <line
               x1={x(index)}
               x2={x(index)}

@@ -1,6 +1,6 @@
 /** Whether it learned anything: one lesson for each confirmed sentence, before and after, accepted or rejected. */
 import type { Lesson } from "../protocol";
-import { plural, score } from "../words";
+import { capitalised, plural, score } from "../words";
 import { useStore } from "./context";
 import { LearningCurve } from "./LearningCurve";
 
@@ -8,14 +8,18 @@ export function LearningView() {
   const store = useStore();
   const { lessons, enabled, studying } = store.state.learning.value;
   const last = lessons.at(-1);
-  const learned = lessons.filter((lesson) => lesson.accepted).length;
+  const given = lessons.filter((lesson) => lesson.outcome !== "off");
+  const learned = given.filter((lesson) => lesson.outcome === "learned").length;
   return (
     <div class="camit-view camit-learning">
       <div>
         {last ? (
           <>
             <p class="camit-lead">
-              Learned from {learned} of {plural(lessons.length, "lesson")}.
+              {given.length > 0
+                ? `Learned from ${learned} of ${plural(given.length, "lesson")}.`
+                : "No lesson yet."}
+              {enabled ? "" : " Learning is switched off."}
             </p>
             <LessonLine lesson={last} />
             {store.readOnly.value || (
@@ -37,23 +41,31 @@ export function LearningView() {
           {studying !== null && enabled ? `Learning from sentence ${studying + 1}…` : ""}
         </p>
       </div>
-      {lessons.length > 0 && <LearningCurve lessons={lessons} />}
+      {given.length > 0 && <LearningCurve lessons={given} />}
     </div>
   );
 }
 
+const OUTCOMES = { learned: "learned", rejected: "not learned", off: "learning was off" } as const;
+
 function LessonLine({ lesson }: { lesson: Lesson }) {
   const where = lesson.row === null ? "" : `Sentence ${lesson.row + 1}: `;
+  return (
+    <div class="camit-lesson" data-outcome={lesson.outcome}>
+      <p>
+        <strong>{capitalised(where + OUTCOMES[lesson.outcome])}</strong>
+        {lesson.outcome === "rejected" ? `: ${lesson.reason}` : ""}
+        {lesson.outcome === "off" ? ". The sentence is confirmed; the model stays as it is." : ""}
+      </p>
+      {lesson.outcome !== "off" && <Scores lesson={lesson} />}
+    </div>
+  );
+}
+
+function Scores({ lesson }: { lesson: Lesson }) {
   const guard = `${lesson.guard >= 0 ? "+" : "\u2212"}${Math.abs(lesson.guard * 100).toFixed(2)} %`;
   return (
-    <div class="camit-lesson" data-accepted={lesson.accepted}>
-      <p>
-        <strong>
-          {where}
-          {lesson.accepted ? "learned" : "not learned"}
-        </strong>
-        {lesson.accepted ? "" : `: ${lesson.reason}`}
-      </p>
+    <>
       <p>
         Score {score(lesson.before)} → {score(lesson.after)}{" "}
         <span class="camit-dim">mean log-probability per piece, both directions</span>
@@ -61,6 +73,6 @@ function LessonLine({ lesson }: { lesson: Lesson }) {
       <p>
         Guard {guard} <span class="camit-dim">loss on sentences it must not forget</span>
       </p>
-    </div>
+    </>
   );
 }

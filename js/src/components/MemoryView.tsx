@@ -1,9 +1,11 @@
 /** What the memory holds, where it came from, and how it was used while this sentence was written. */
 import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Entry } from "../protocol";
 import type { Store } from "../store";
 import { percent, plural, provenance } from "../words";
 import { useStore } from "./context";
+import { focusIsLost } from "./focus";
 import { type Cell, HeatMap, type HeatRow } from "./HeatMap";
 import { IconButton } from "./IconButton";
 import { RememberForm } from "./RememberForm";
@@ -12,6 +14,7 @@ const SHOWN = 12;
 
 export function MemoryView() {
   const store = useStore();
+  const view = useRef<HTMLDivElement>(null);
   const all = useSignal(false);
   const open = useSignal<number | null>(null);
   const { words, row, version } = store.sentence.value;
@@ -31,6 +34,7 @@ export function MemoryView() {
     (a, b) => Number(b.pinned) - Number(a.pinned) || strength(b) - strength(a) || b.id - a.id,
   );
   const shown = all.value ? sorted : sorted.slice(0, SHOWN);
+  const forget = useForgetting(view, shown);
   const columns = words.map((word) => word.text);
   const said = (found: readonly Cell[]) =>
     found.map((cell) => `${columns[cell.column]}: ${cell.title}`).join("; ");
@@ -57,6 +61,7 @@ export function MemoryView() {
           onOpen={() => {
             open.value = open.value === entry.id ? null : entry.id;
           }}
+          onForget={() => forget(entry)}
         />
       ),
       spoken: found.length > 0 ? `looked at for ${said(found)}` : "not looked at in this sentence",
@@ -66,7 +71,7 @@ export function MemoryView() {
   });
   if (entries.length === 0)
     return (
-      <div class="camit-view">
+      <div class="camit-view" ref={view}>
         <p class="camit-lead">
           {enabled
             ? "Nothing remembered yet. Words you correct are kept here when you confirm a sentence, and come back where they fit."
@@ -76,7 +81,7 @@ export function MemoryView() {
       </div>
     );
   return (
-    <div class="camit-view">
+    <div class="camit-view" ref={view}>
       <HeatMap
         label="Memory: copy weight per word, and what each entry was looked at for"
         columns={columns}
@@ -108,7 +113,32 @@ export function MemoryView() {
   );
 }
 
-function EntryLabel({ entry, open, onOpen }: { entry: Entry; open: boolean; onOpen: () => void }) {
+/** Forget an entry; the keyboard goes to the next one, or to the form once there is none. */
+function useForgetting(view: { current: HTMLElement | null }, shown: readonly Entry[]) {
+  const store = useStore();
+  const forgotten = useRef<number | null>(null);
+  useLayoutEffect(() => {
+    const box = view.current;
+    if (forgotten.current === null || !box || !focusIsLost(box)) return;
+    const left = [...box.querySelectorAll<HTMLElement>("[aria-label^='Forget ']")];
+    const next = left[forgotten.current] ?? left.at(-1) ?? box.querySelector("input");
+    next?.focus({ preventScroll: true });
+    forgotten.current = null;
+  }, [shown.map((entry) => entry.id).join()]);
+  return (entry: Entry) => {
+    forgotten.current = shown.indexOf(entry);
+    void store.forget(entry);
+  };
+}
+
+interface LabelProps {
+  entry: Entry;
+  open: boolean;
+  onOpen: () => void;
+  onForget: () => void;
+}
+
+function EntryLabel({ entry, open, onOpen, onForget }: LabelProps) {
   const store = useStore();
   const about = [
     provenance(entry),
@@ -135,7 +165,7 @@ function EntryLabel({ entry, open, onOpen }: { entry: Entry; open: boolean; onOp
             pressed={entry.pinned}
             onClick={() => store.pin(entry)}
           />
-          <IconButton icon="remove" label={`Forget ${entry.text}`} onClick={() => store.forget(entry)} />
+          <IconButton icon="remove" label={`Forget ${entry.text}`} onClick={onForget} />
         </>
       )}
     </>
@@ -161,7 +191,7 @@ function Provenance({ entry }: { entry: Entry }) {
           ? `Copied ${plural(entry.copies, "time")} in confirmed sentences.`
           : "Not copied in a confirmed sentence yet."}
         {entry.row !== null && (
-          <button type="button" class="camit-link" onClick={() => store.go(entry.row ?? 0)}>
+          <button type="button" class="camit-link" onClick={() => store.changes.go(entry.row ?? 0)}>
             Go to sentence {entry.row + 1}
           </button>
         )}

@@ -16,7 +16,13 @@ export function Menu() {
     store.panel.value = null;
   };
   return (
-    <Popup role="menu" label="Copy, export, settings" class="camit-menu" onClose={close}>
+    <Popup
+      role="menu"
+      label="Copy, export, settings"
+      class="camit-menu"
+      anchor="[aria-haspopup=menu]"
+      onClose={close}
+    >
       <Item name="Copy this sentence" onClick={() => store.copySentence()} />
       <Item name="Copy all" onClick={() => store.copyDocument()} />
       {store.readOnly.value || (

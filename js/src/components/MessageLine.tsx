@@ -1,54 +1,77 @@
 /** One line under the translation for whatever is worth saying now: an error, what just happened, or why a word stands there. */
+import type { Problem } from "../protocol";
 import type { Store } from "../store";
-import { originOf, percent, provenance } from "../words";
+import { capitalised, originOf, percent, provenance } from "../words";
 import { useStore } from "./context";
 import { Icon } from "./Icon";
 
 export function MessageLine() {
   const store = useStore();
-  const problem = store.problem.value ?? store.sentence.value.problem;
-  if (problem) {
-    const retry = store.sentence.value.status === "failed";
+  const { messages, sentence, hovered } = store;
+  const note = messages.note.value;
+  if (messages.problem.value ?? sentence.value.problem) return <ProblemLine />;
+  if (note && !hovered.value)
     return (
-      <div class="camit-message camit-problem" role="alert">
-        <Icon name="alert" />
-        <span>
-          <strong>{problem.title}.</strong> {problem.detail} {problem.advice}
-        </span>
-        {retry && (
-          <button type="button" class="camit-link" onClick={() => store.retry()}>
-            Try again
-          </button>
-        )}
-        {store.problem.value && (
-          <button
-            type="button"
-            class="camit-link"
-            onClick={() => {
-              store.problem.value = null;
-            }}
-          >
-            Dismiss
-          </button>
-        )}
-      </div>
-    );
-  }
-  const note = store.note.value;
-  if (note && !store.hovered.value)
-    return (
-      <div class="camit-message camit-note">
+      <div class="camit-note">
         <Icon name="check" />
-        <span>{store.noteText.value}</span>
-        {note.confirmed !== null && (
-          <button type="button" class="camit-link" onClick={() => store.unconfirm()}>
-            Take back
-          </button>
-        )}
+        <span>{messages.noteText.value}</span>
+        {note.confirmed !== null && <TakeBack />}
       </div>
     );
-  return <p class="camit-message camit-dim">{explanation(store)}</p>;
+  const said = explanation(store);
+  return (
+    <div class="camit-dim">
+      <span class="camit-explanation" title={said}>
+        {said}
+      </span>
+      {said === CONFIRMED && sentence.value.can_unconfirm && !store.readOnly.value && <TakeBack />}
+    </div>
+  );
 }
+
+function ProblemLine() {
+  const store = useStore();
+  const problem = store.messages.problem.value;
+  const { title, detail, advice } = problem ?? (store.sentence.value.problem as Problem);
+  const typed = problem?.typed;
+  const dismiss = () => {
+    store.messages.problem.value = null;
+  };
+  return (
+    <div class="camit-problem" role="alert">
+      <Icon name="alert" />
+      <span>
+        <strong>{title}.</strong> {detail} {advice} {typed && `You typed “${typed}”.`}
+      </span>
+      {typed && store.editable.value && (
+        <Link
+          name="Edit again"
+          onClick={() => {
+            dismiss();
+            store.editing.open(store.span.value, typed);
+          }}
+        />
+      )}
+      {store.sentence.value.status === "failed" && <Link name="Try again" onClick={() => store.retry()} />}
+      {problem && <Link name="Dismiss" onClick={dismiss} />}
+    </div>
+  );
+}
+
+function TakeBack() {
+  const store = useStore();
+  return <Link name="Take back" onClick={() => store.unconfirm()} />;
+}
+
+function Link({ name, onClick }: { name: string; onClick: () => void }) {
+  return (
+    <button type="button" class="camit-link" onClick={onClick}>
+      {name}
+    </button>
+  );
+}
+
+const CONFIRMED = "Confirmed.";
 
 /** Why the looked-at word stands there, or what to do. */
 function explanation(store: Store): string {
@@ -63,14 +86,14 @@ function explanation(store: Store): string {
   const word = pointed ? words[pointed.index] : undefined;
   if (!word) {
     if (store.readOnly.value) return "Point at a word to see where it comes from.";
-    if (status === "confirmed") return "Confirmed. You can still change it.";
+    if (status === "confirmed") return CONFIRMED;
     return words.length > 0 ? "Click the worst word, or just type over it. The rest mends itself." : "";
   }
   const entry = word.memory === null ? undefined : store.entries.value.get(word.memory);
   const strongest = word.attention.indexOf(Math.max(...word.attention));
   const read = source[strongest];
   return [
-    originOf(word),
+    capitalised(originOf(word)),
     `probability ${percent(word.probability)}`,
     `copy weight θ ${percent(word.theta)}`,
     ...(read ? [`reads ${read.text} ${word.attention[strongest]} %`] : []),

@@ -1,6 +1,7 @@
 /** The last revision in place of the translation, one stage at a time, with a caption and the controls under it. */
 import { useEffect, useRef } from "preact/hooks";
 import type { Stage } from "../protocol";
+import { capitalised } from "../words";
 import { useStore } from "./context";
 import { IconButton } from "./IconButton";
 
@@ -13,8 +14,7 @@ export const STAGES: Record<Stage["name"], string> = {
 
 /** What happens in a stage; its name stands before it already. */
 export function captionOf({ name, caption }: Stage): string {
-  const said = caption.replace(`${STAGES[name]}: `, "");
-  return said.charAt(0).toUpperCase() + said.slice(1);
+  return capitalised(caption.replace(`${STAGES[name]}: `, ""));
 }
 
 export function PlaybackLine() {
@@ -51,11 +51,11 @@ export function PlaybackControls() {
     bar.current?.querySelector<HTMLElement>("button")?.focus({ preventScroll: true });
   }, []);
   useEffect(() => {
-    if (stage) store.say(`${STAGES[stage.name]}: ${captionOf(stage)}`);
+    if (stage) store.messages.say(`${STAGES[stage.name]}: ${captionOf(stage)}`);
   }, [stage, store]);
   if (!showing || !stage) return null;
   return (
-    <div class="camit-message camit-controls" ref={bar}>
+    <div class="camit-controls" ref={bar}>
       <IconButton
         icon={showing.playing ? "pause" : "play"}
         label={showing.playing ? "Pause" : "Play"}

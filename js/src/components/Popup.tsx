@@ -1,6 +1,8 @@
-/** Something that opens over the widget and closes on Escape, on a click elsewhere, and when the keyboard leaves it. */
+/** Something that opens in front of the widget: it has the keyboard until it is closed, by Escape or by a click elsewhere. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { focusBeside, focusIsLost } from "./focus";
+import { usePlaced } from "./place";
 
 interface Props {
   role: "menu" | "dialog";
@@ -8,27 +10,31 @@ interface Props {
   class: string;
   onClose: () => void;
   children: ComponentChildren;
+  /** What it belongs to, as a selector; in the middle of the window if it belongs to nothing. */
+  anchor?: string;
 }
 
 const FOCUSABLE = "button, input, select, [tabindex='0']";
 
-export function Popup({ role, label, class: name, onClose, children }: Props) {
+export function Popup({ role, label, class: name, onClose, children, anchor }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  usePlaced(box, () => (anchor ? (box.current?.closest(".camit")?.querySelector(anchor) ?? null) : null));
+  useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
-    const before = document.activeElement;
+    const before = focusBeside(element);
     element.querySelector<HTMLElement>(FOCUSABLE)?.focus();
     const outside = (event: PointerEvent) => {
-      const target = event.target as Node;
-      // The button that opened it closes it by itself.
-      if (!element.contains(target) && !(before instanceof Element && before.contains(target))) onClose();
+      const path = event.composedPath();
+      // A button that opens such a thing closes it by itself.
+      const opener = path.some((item) => item instanceof Element && item.hasAttribute("aria-haspopup"));
+      if (!path.includes(element) && !opener) onClose();
     };
     document.addEventListener("pointerdown", outside, true);
     return () => {
       document.removeEventListener("pointerdown", outside, true);
-      const left = element.contains(document.activeElement) || document.activeElement === document.body;
-      if (left && before instanceof HTMLElement && before.isConnected) before.focus();
+      const free = focusIsLost(element) || element.contains(focusBeside(element));
+      if (free && before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);
   return (
@@ -36,15 +42,18 @@ export function Popup({ role, label, class: name, onClose, children }: Props) {
     // biome-ignore lint/a11y/noStaticElementInteractions: the same
     <div
       ref={box}
+      popover="manual"
       role={role}
       aria-label={label}
+      aria-modal={role === "dialog" || undefined}
       class={`camit-popup ${name}`}
       onKeyDown={(event) => {
-        if (event.key === "Escape") {
+        if (event.key === "Escape" || (event.key === "Tab" && role === "menu")) {
           event.stopPropagation();
+          event.preventDefault();
           onClose();
-        }
-        if (role === "menu") moveInMenu(event, box.current);
+        } else if (role === "menu") moveInMenu(event, box.current);
+        else if (event.key === "Tab") goRound(event, box.current);
       }}
     >
       {children}
@@ -52,9 +61,18 @@ export function Popup({ role, label, class: name, onClose, children }: Props) {
   );
 }
 
+/** Behind the last one comes the first one again. */
+function goRound(event: KeyboardEvent, box: HTMLElement | null): void {
+  const stops = [...(box?.querySelectorAll<HTMLElement>(FOCUSABLE) ?? [])];
+  const [from, to] = event.shiftKey ? [stops[0], stops.at(-1)] : [stops.at(-1), stops[0]];
+  if (event.target !== from) return;
+  event.preventDefault();
+  to?.focus();
+}
+
 function moveInMenu(event: KeyboardEvent, menu: HTMLElement | null): void {
   const items = [...(menu?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
-  const now = items.indexOf(document.activeElement as HTMLElement);
+  const now = items.indexOf(event.target as HTMLElement);
   const steps: Record<string, number> = {
     ArrowDown: now + 1,
     ArrowUp: now - 1,

@@ -16,7 +16,7 @@ export function Rail() {
   const store = useStore();
   const { rows, source_language } = store.state.overview.value;
   const current = store.sentence.value.row;
-  const list = useRef<HTMLElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const on = list.current?.querySelector<HTMLElement>("[aria-current]");
     const box = list.current;
@@ -33,10 +33,18 @@ export function Rail() {
   }, [current]);
   if (rows.length < 2) return null;
   return (
-    <nav class="camit-rail" aria-label="Sentences" ref={list}>
-      {rows.map((row, index) => (
-        <RailRow key={index} row={row} index={index} current={index === current} language={source_language} />
-      ))}
+    <nav class="camit-rail" aria-label="Sentences">
+      <div class="camit-rows" ref={list}>
+        {rows.map((row, index) => (
+          <RailRow
+            key={index}
+            row={row}
+            index={index}
+            current={index === current}
+            language={source_language}
+          />
+        ))}
+      </div>
     </nav>
   );
 }
@@ -62,7 +70,7 @@ function RailRow({ row, index, current, language }: RowProps) {
       data-status={row.status}
       aria-current={current ? "true" : undefined}
       title={about}
-      onClick={() => store.go(index)}
+      onClick={() => store.changes.go(index)}
     >
       <StatusMark status={row.status} />
       <span class="camit-number">{index + 1}</span>

@@ -1,15 +1,37 @@
+import { useSignal } from "@preact/signals";
+import type { TargetedEvent } from "preact";
+import type { Settings } from "../protocol";
 import { useStore } from "./context";
 import { Popup } from "./Popup";
 import { Switch } from "./Switch";
 
+type Changed<E extends EventTarget> = TargetedEvent<E, Event>;
+
 export function SettingsPanel() {
   const store = useStore();
-  const { beam, stability, protocol, protocols } = store.state.settings.value;
+  const { beam, widest_beam, stability, protocol, protocols } = store.state.settings.value;
+  const refused = useSignal(false);
+  /** Whatever comes of it, the field shows what is so. */
+  const choose = async <N extends keyof Settings>(
+    field: HTMLInputElement | HTMLSelectElement,
+    name: N,
+    value: Settings[N],
+  ) => {
+    await store.configure({ [name]: value });
+    field.value = String(store.state.settings.value[name]);
+  };
+  const chooseBeam = ({ currentTarget: field }: Changed<HTMLInputElement>) => {
+    const value = field.valueAsNumber;
+    refused.value = !(Number.isInteger(value) && value >= 1 && value <= widest_beam);
+    if (refused.value) field.value = String(beam);
+    else void choose(field, "beam", value);
+  };
   return (
     <Popup
       role="dialog"
       label="Settings"
       class="camit-settings"
+      anchor="[aria-haspopup=menu]"
       onClose={() => {
         store.panel.value = null;
       }}
@@ -17,18 +39,16 @@ export function SettingsPanel() {
       <h3>Settings</h3>
       <label>
         <span>
-          Beam <small>wider searches more, and takes longer</small>
+          Beam
+          {refused.value ? (
+            <small class="camit-refused" role="alert">
+              a whole number from 1 to {widest_beam}
+            </small>
+          ) : (
+            <small>wider searches more, and takes longer</small>
+          )}
         </span>
-        <input
-          type="number"
-          min={1}
-          max={16}
-          value={beam}
-          onChange={(event) => {
-            const value = event.currentTarget.valueAsNumber;
-            if (Number.isInteger(value)) void store.configure({ beam: value });
-          }}
-        />
+        <input type="number" min={1} max={widest_beam} value={beam} onChange={chooseBeam} />
       </label>
       <label>
         <span>
@@ -41,7 +61,7 @@ export function SettingsPanel() {
           step={0.05}
           value={stability}
           aria-valuetext={stability.toFixed(2)}
-          onChange={(event) => store.configure({ stability: event.currentTarget.valueAsNumber })}
+          onChange={({ currentTarget: field }) => choose(field, "stability", field.valueAsNumber)}
         />
       </label>
       {protocols.length > 0 && (
@@ -51,7 +71,7 @@ export function SettingsPanel() {
           </span>
           <select
             value={protocol}
-            onChange={(event) => store.configure({ protocol: event.currentTarget.value })}
+            onChange={({ currentTarget: field }) => choose(field, "protocol", field.value)}
           >
             {protocols.map((name) => (
               <option key={name} value={name}>

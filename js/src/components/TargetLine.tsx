@@ -7,7 +7,10 @@ export function TargetLine() {
   const store = useStore();
   const list = useRef<HTMLDivElement>(null);
   const { words, status } = store.sentence.value;
-  const pending = store.pending.value;
+  const arriving = (at: number) =>
+    store.changes.pending.value
+      .filter(({ start, stop }) => start === at && stop === at)
+      .map(({ text }, turn) => <InsertedWord key={turn} text={text} />);
   const grab = store.grab.value;
   // Before the next key can arrive: a focus that comes late would take a quick second step back.
   useLayoutEffect(() => {
@@ -42,14 +45,12 @@ export function TargetLine() {
       {words.map((word, index) => (
         <>
           <Gap at={index} space={word.space && index > 0} />
-          {pending && pending.start === pending.stop && pending.start === index && (
-            <InsertedWord text={pending.text} />
-          )}
+          {arriving(index)}
           <WordSpan key={index} word={word} index={index} />
         </>
       ))}
       {words.length > 0 && <Gap at={words.length} space={false} />}
-      {pending && pending.start === words.length && <InsertedWord text={pending.text} />}
+      {arriving(words.length)}
     </div>
   );
 }

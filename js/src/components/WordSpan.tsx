@@ -18,11 +18,10 @@ export function WordSpan({ word, index }: Props) {
   const entry = word.memory === null ? undefined : store.entries.value.get(word.memory);
   const editor = store.editing.editor.value;
   const edited = editor?.mode === "replace" && index >= editor.start && index < editor.stop;
-  const pending = store.pending.value;
-  const replaced = pending !== null && index >= pending.start && index < pending.stop;
+  const pending = store.changes.pending.value.findLast((edit) => index >= edit.start && index < edit.stop);
   // The first word of a span stands for all of it while the change is on its way; it stays the same element, so that the
   // keyboard does not fall out of the widget.
-  const shown = replaced && index === pending.start && pending.text ? pending.text : word.text;
+  const shown = index === pending?.start && pending.text ? pending.text : word.text;
   return (
     <span
       role="option"
@@ -31,7 +30,7 @@ export function WordSpan({ word, index }: Props) {
       data-origin={shown === word.text ? word.origin : "yours"}
       data-index={index}
       data-pending={
-        replaced ? (pending.text === "" ? "leaving" : index === pending.start ? "coming" : "gone") : undefined
+        pending && (pending.text === "" ? "leaving" : index === pending.start ? "coming" : "gone")
       }
       data-edited={edited || undefined}
       aria-selected={stop - start > 1 && inSpan}

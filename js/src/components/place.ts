@@ -1,5 +1,6 @@
 /** Where a floating box goes: under its anchor, above it if there is no room; within the widget if that is wide enough,
  * never outside the window. */
+import { useLayoutEffect } from "preact/hooks";
 
 const GAP = 10;
 const EDGE = 8;
@@ -26,8 +27,8 @@ export function position(anchor: Box, box: Size, home: Sides, view: Size): { lef
   const left = Math.max(EDGE, Math.min(anchor.left - GAP, right - box.width - EDGE));
   const below = anchor.bottom + GAP;
   const above = anchor.top - GAP - box.height;
-  const fits = below + box.height <= view.height - EDGE;
-  return { left, top: fits || above < EDGE ? below : above };
+  const lowest = view.height - EDGE - box.height;
+  return { left, top: below <= lowest ? below : above >= EDGE ? above : Math.max(EDGE, lowest) };
 }
 
 export function place(box: HTMLElement, anchor: Element | null): void {
@@ -42,4 +43,25 @@ export function place(box: HTMLElement, anchor: Element | null): void {
   );
   box.style.left = `${left}px`;
   box.style.top = `${top}px`;
+}
+
+/** Put the box into the top layer and keep it beside its anchor, whatever scrolls or resizes; placed anew when `moved` changes. */
+export function usePlaced(
+  box: { current: HTMLElement | null },
+  anchor: () => Element | null,
+  moved: readonly unknown[] = [],
+): void {
+  useLayoutEffect(() => box.current?.showPopover?.(), []);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const put = () => place(element, anchor());
+    put();
+    document.addEventListener("scroll", put, { capture: true, passive: true });
+    window.addEventListener("resize", put);
+    return () => {
+      document.removeEventListener("scroll", put, { capture: true });
+      window.removeEventListener("resize", put);
+    };
+  }, [...moved]);
 }

@@ -1,0 +1,112 @@
+/** Places in a sentence, and where they are after the sentence was written anew: words have no identity but what they say. */
+
+/** Half open, like a slice; empty for the gap before `start`. */
+export interface Span {
+  readonly start: number;
+  readonly stop: number;
+}
+
+/** What stands from `start` to `stop` from now on. */
+export interface Edit extends Span {
+  readonly text: string;
+}
+
+interface Texted {
+  readonly text: string;
+}
+
+/**
+ * Where a place of the sentence `before` is in the sentence `after`; null if it is not there any more. `edit` is the
+ * change that led from one to the other, if that is known: what stood there became what it put there.
+ */
+export function follow(
+  place: Span,
+  before: readonly Texted[],
+  after: readonly Texted[],
+  edit?: Edit,
+): Span | null {
+  const put = edit && landed(after, edit);
+  if (!edit || !put) return aligned(place, texts(before), texts(after));
+  const expected = [
+    ...texts(before.slice(0, edit.start)),
+    ...texts(after.slice(put.start, put.stop)),
+    ...texts(before.slice(edit.stop)),
+  ];
+  const moved = shifted(place, edit, put.stop - put.start);
+  return moved && aligned(moved, expected, texts(after));
+}
+
+/** Where the text of an edit stands, as close as possible to where it was put; an empty span for nothing at all. */
+export function landed(words: readonly Texted[], { text, start: near }: Edit): Span | null {
+  const squeezed = text.replace(/\s+/g, "");
+  if (squeezed === "") return { start: near, stop: near };
+  let best: Span | null = null;
+  for (const start of words.keys()) {
+    let run = "";
+    let stop = start;
+    for (; stop < words.length && run.length < squeezed.length; stop += 1) run += words[stop]?.text;
+    const closer = best === null || Math.abs(start - near) < Math.abs(best.start - near);
+    if (run === squeezed && closer) best = { start, stop };
+  }
+  return best;
+}
+
+const texts = (words: readonly Texted[]) => words.map((word) => word.text.toLowerCase());
+
+/** A place, once `count` words stand where the edit is; what was typed into one gap twice stands in the order it was typed. */
+function shifted({ start, stop }: Span, edit: Span, count: number): Span | null {
+  const by = count - (edit.stop - edit.start);
+  const behind = (at: number) => at >= edit.stop && (at > edit.start || edit.start === edit.stop);
+  if (start === stop) {
+    const at = behind(start) ? start + by : Math.min(start, edit.start);
+    return { start: at, stop: at };
+  }
+  const first = start >= edit.stop ? start + by : Math.min(start, edit.start);
+  const last = stop <= edit.start ? stop : Math.max(stop, edit.stop) + by;
+  return first < last ? { start: first, stop: last } : null;
+}
+
+function aligned({ start, stop }: Span, before: readonly string[], after: readonly string[]): Span | null {
+  const same = matches(before, after);
+  /** Where a word may begin and end: itself if it is there, else its share of what stands between its neighbours. */
+  const bounds = (index: number): { first: number | null; last: number | null } => {
+    let [from, to] = [index, index];
+    while (from > 0 && same[from - 1] === undefined) from -= 1;
+    while (to < before.length && same[to] === undefined) to += 1;
+    const here = same[index];
+    if (here !== undefined) return { first: here, last: here + 1 };
+    const left = from === 0 ? 0 : (same[from - 1] ?? 0) + 1;
+    const right = same[to] ?? after.length;
+    if (right - left === to - from) return { first: left + index - from, last: left + index - from + 1 };
+    return { first: index === from ? left : null, last: index === to - 1 ? right : null };
+  };
+  if (start === stop) {
+    const before = start > 0 ? bounds(start - 1).last : 0;
+    const at = before ?? bounds(start).first ?? Math.min(start, after.length);
+    return { start: at, stop: at };
+  }
+  const { first } = bounds(start);
+  const { last } = bounds(stop - 1);
+  return first !== null && last !== null && first < last ? { start: first, stop: last } : null;
+}
+
+/** The longest common subsequence: for each word of `before`, its index in `after`. */
+function matches(before: readonly string[], after: readonly string[]): (number | undefined)[] {
+  // length[i][j]: of the longest one of before[i:] and after[j:]
+  const length = Array.from({ length: before.length + 1 }, () => new Array<number>(after.length + 1).fill(0));
+  const at = (i: number, j: number) => length[i]?.[j] ?? 0;
+  for (let i = before.length - 1; i >= 0; i -= 1)
+    for (let j = after.length - 1; j >= 0; j -= 1)
+      (length[i] as number[])[j] =
+        before[i] === after[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+  const found = new Array<number | undefined>(before.length).fill(undefined);
+  for (let i = 0, j = 0; i < before.length && j < after.length; ) {
+    if (before[i] === after[j]) {
+      found[i] = j;
+      i += 1;
+      j += 1;
+    } else if (at(i + 1, j) >= at(i, j + 1)) i += 1;
+    else j += 1;
+  }
+  return found;
+}
