@@ -182,11 +182,12 @@ export class Changes {
       const turn: Turn = {
         row,
         version,
-        place: { start: 0, stop: 0 },
         text: null,
         leaving: null,
         stop: new AbortController(),
         ...given,
+        // No more than a span: what is sent is refused if it says more.
+        place: given.place ? { start: given.place.start, stop: given.place.stop } : { start: 0, stop: 0 },
         settle: (done) => {
           if (done) this.#store.messages.done(before, turn.text ?? undefined);
           resolve(done);

@@ -59,7 +59,9 @@ describe("Enter", () => {
   it("never accepts a suggestion that the input does not show", () => {
     store.editing.type("me");
     store.editing.apply();
-    expect(host.last).toMatchObject({ type: "replace", text: "me" });
+    const effort = { keystrokes: 0, mouse: 0 };
+    const where = { row: 0, version: 1, start: 1, stop: 2 };
+    expect(host.last).toEqual({ type: "replace", ...where, text: "me", effort });
   });
 
   it("takes the suggestion that was stepped to, because the input shows it", () => {
