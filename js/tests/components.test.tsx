@@ -315,7 +315,7 @@ describe("the settings", () => {
     expect(one("[type=number]")?.getAttribute("max")).toBe("64");
     for (const odd of ["0", "99", "-3", "", "2.5"]) {
       expect(await set("[type=number]", odd)).toBe("4");
-      expect(one(".camit-settings [role=alert]")?.textContent).toBe("a whole number from 1 to 64");
+      expect(one(".camit-settings [role=alert]")?.textContent).toBe("whole numbers from 1 to 64");
     }
     expect(host.asked).toEqual([]);
     host.reply = () => {

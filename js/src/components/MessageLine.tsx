@@ -4,6 +4,7 @@ import type { Store } from "../store";
 import { capitalised, originOf, percent, provenance } from "../words";
 import { useStore } from "./context";
 import { Icon } from "./Icon";
+import { IconButton } from "./IconButton";
 
 export function MessageLine() {
   const store = useStore();
@@ -53,7 +54,7 @@ function ProblemLine() {
         />
       )}
       {store.sentence.value.status === "failed" && <Link name="Try again" onClick={() => store.retry()} />}
-      {problem && <Link name="Dismiss" onClick={dismiss} />}
+      {problem && <IconButton icon="close" label="Dismiss" onClick={dismiss} />}
     </div>
   );
 }

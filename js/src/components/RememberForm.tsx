@@ -26,7 +26,7 @@ export function RememberForm() {
         class="camit-input"
         type="text"
         aria-label="Source to remember"
-        placeholder="source word or phrase"
+        placeholder="source phrase"
         lang={store.state.overview.value.source_language}
         value={source.value}
         onInput={(event) => {

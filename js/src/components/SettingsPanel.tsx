@@ -42,7 +42,7 @@ export function SettingsPanel() {
           Beam
           {refused.value ? (
             <small class="camit-refused" role="alert">
-              a whole number from 1 to {widest_beam}
+              whole numbers from 1 to {widest_beam}
             </small>
           ) : (
             <small>wider searches more, and takes longer</small>

@@ -37,6 +37,7 @@ export function Tabs() {
             role="tab"
             id={`${store.id}-tab-${tab}`}
             class="camit-tab"
+            data-name={name}
             aria-selected={tab === store.tab.value}
             aria-controls={`${store.id}-panel`}
             tabIndex={tab === store.tab.value ? 0 : -1}
