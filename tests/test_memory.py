@@ -128,6 +128,49 @@ def test_it_is_silent_when_empty_switched_off_or_with_nothing_to_say() -> None:
     assert memory.readers("大猫") is None
 
 
+def test_a_word_that_stands_for_too_much_is_read_only_if_it_is_pinned_or_added_by_hand() -> None:
+    memory = RevisionMemory(chinese())
+    remember(memory, "我记得那座教堂。", "I remember it.", "it")
+    assert memory.readers("那座教堂很旧。") is None
+    memory.pin(memory.entries[0].id)
+    assert memory.readers("那座教堂很旧。") is not None
+    by_hand = RevisionMemory(chinese())
+    by_hand.add("教堂", "it")
+    assert by_hand.readers("那座教堂很旧。") is not None
+
+
+def test_what_later_sentences_agree_with_speaks_up_and_what_they_refuse_falls_silent() -> None:
+    source = "昨天我们去过教堂。"
+
+    def strongest(*confirmed: str) -> float:
+        memory = RevisionMemory(chinese())
+        remember(memory, "我记得那座教堂。", "I remember the chapel.", "chapel")
+        for target in confirmed:
+            remember(memory, "教堂很漂亮。", target, "beautiful")
+        readers = memory.readers(source)
+        assert readers is not None
+        sources = chinese().read([chinese().encode_source(source)])
+        pieces = Sentence(chinese(), source, "Yesterday we went to the chapel.").pieces
+        with torch.inference_mode():
+            features = follow(chinese().directions.forward, sources.forward, [pieces])
+        reader = _reader(readers)
+        return float(reader.shares(features)[0, :, reader.ids.index(memory.entries[0].id)].max())
+
+    fresh = strongest()
+    agreed = strongest("The chapel is beautiful.")
+    refused = strongest("The church is beautiful.", "A beautiful church.")
+    assert agreed > fresh > refused
+    assert refused < fresh / 3
+
+
+def test_a_word_of_the_sentence_is_not_copied_again_with_another_first_letter() -> None:
+    memory = eager(RevisionMemory(chinese()))
+    memory.add("记得", "remember")
+    memory.add("记得", "Remember")
+    said = translate(chinese(), "我记得那座教堂。", memory).lower()
+    assert said.count("remember") == 1
+
+
 def test_the_papers_memory_waits_for_twenty_revisions_and_reads_every_entry() -> None:
     memory = RevisionMemory(tiny_translator(), preset="paper")
     for _ in range(19):
@@ -437,7 +480,7 @@ def test_a_glossary_goes_out_and_in(tmp_path: Path) -> None:
 def test_a_bad_glossary_is_refused_whole(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "terms.tsv"
     path.write_text(text, "utf-8")
-    memory = RevisionMemory(tiny_translator())
+    memory = RevisionMemory(tiny_translator(), size=100)
     memory.add("猫", "cat")
     with pytest.raises(InputError, match=message):
         memory.import_tsv(path)

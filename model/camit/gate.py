@@ -152,6 +152,7 @@ class MemoryReader:
         self._gate = gate
         self._cut = cut
         self._words = [direction.order(phrase) for phrase in phrases]
+        self._spellings = {direction.order(p): _spellings(direction, p) for p in phrases}
         self._repeated = len(set(self._words)) < len(self._words)
         self._times: dict[Phrase, int] = {}
         for word, count in zip(self._words, match.times if match else (1,) * len(ids), strict=True):
@@ -249,7 +250,7 @@ class MemoryReader:
                     largest, entry = share, self.ids[n]
                 found[self._words[n]] = total + share, largest, entry
         return [
-            Copy(word, total, entry, self._times[word])
+            Copy(word, total, entry, self._times[word], self._spellings[word])
             for word, (total, _, entry) in found.items()
             if total >= self._cut
         ]
@@ -262,3 +263,11 @@ class MemoryReader:
         return pieces[at:stop] == word and (
             stop == len(pieces) or self._direction.boundary(pieces[stop - 1], pieces[stop])
         )
+
+
+def _spellings(direction: Direction, phrase: Phrase) -> tuple[Phrase, ...]:
+    """The same word with a small or a capital first letter, where that is another one."""
+    vocabulary = direction.vocabulary
+    text = vocabulary.decode(phrase)
+    first = {text[:1].lower(), text[:1].upper()} - {text[:1]}
+    return tuple(direction.order(tuple(vocabulary.encode(letter + text[1:]))) for letter in sorted(first))

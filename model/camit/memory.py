@@ -35,24 +35,28 @@ Preset = Literal["default", "paper"]
 Anchor = tuple[str, float]
 ANCHORS = 3  # source words an entry stands for, at most
 REKEY_STEP = 16  # sentences read at once
+MOST_AGREED = 3  # later sentences that count for an entry
 
 
 @dataclass(frozen=True)
 class MemorySettings:
     """How the memory behaves; the comments say how the numbers were chosen."""
 
-    size: int = 100  # the paper's
+    size: int = 500  # room for what is typed in some 400 sentences; the paper's 100 forgets within 50
     active_from: int = 1  # entries before anything is read; the paper waits for 20
     cut: float = 0.05  # theta * r below this is not offered
     trust: float = 1.0  # added to the evidence for entries that stand for a rare source word
     rare: float = 0.75
     by_hand: float = 3.0  # added for entries without a sentence, whose keys know no context
+    # Added each time a later sentence agreed with an entry (three times at most), taken off each time one did
+    # not. Measured on 319 lines of dialogue, BLEU of drafts: none 17.4, 0 17.6, 1 18.0, 1.5 18.1, 2 17.8.
+    experience: float = 1.5
     paper: bool = False  # the paper's theta and r, which look at nothing but s and c
 
 
 PRESETS: dict[str, MemorySettings] = {
     "default": MemorySettings(),
-    "paper": MemorySettings(active_from=20, cut=0.001, paper=True),
+    "paper": MemorySettings(size=100, active_from=20, cut=0.001, paper=True),
 }
 
 
@@ -71,6 +75,8 @@ class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     anchor: tuple[Anchor, ...]  # the source words it stands for, and how surely
     pinned: bool = False
     copies: int = 0
+    agreed: int = 0  # sentences confirmed later that have its source word, and this translation of it
+    refused: int = 0  # or another one
     created: float = 0.0
 
 
@@ -171,6 +177,7 @@ class RevisionMemory:
         sentence: int | None,
     ) -> tuple[MemoryEntry, ...]:
         """Remember the fixes of a confirmed sentence; `spans` are slices of its pieces."""
+        self._compare(source, target_pieces)
         vocabulary = self._translator.target_vocabulary
         worth = [
             (start, stop)
@@ -441,14 +448,38 @@ class RevisionMemory:
         self._entries = tuple(self._entries[i] for i in chosen)
         self._keys = {b: keys.select(chosen) for b, keys in self._keys.items()} if chosen else {}
 
+    def _compare(self, source: str, target_pieces: Phrase) -> None:
+        """A confirmed sentence speaks for or against every entry whose source word it has."""
+        text = "".join(source.split())
+        said = _spaced(word.text for word in self._translator.target_vocabulary.words(target_pieces))
+
+        def judged(entry: MemoryEntry) -> MemoryEntry:
+            if not entry.anchor or entry.anchor[0][0] not in text:
+                return entry
+            if _spaced(word.text for word in self._translator.target_vocabulary.words(entry.pieces)) in said:
+                return msgspec.structs.replace(entry, agreed=entry.agreed + 1)
+            return msgspec.structs.replace(entry, refused=entry.refused + 1)
+
+        self._entries = tuple(map(judged, self._entries))
+
     def _trust(self, chosen: Sequence[int], match: Match) -> Tensor:
+        entries = [self._entries[i] for i in chosen]
         rare = (match.rarity >= self.settings.rare) * self.settings.trust
-        by_hand = torch.tensor([self._entries[i].sentence is None for i in chosen])
-        return rare + by_hand * self.settings.by_hand
+        by_hand = torch.tensor([e.sentence is None for e in entries]) * self.settings.by_hand
+        experience = torch.tensor([float(min(e.agreed, MOST_AGREED) - e.refused) for e in entries])
+        return rare + by_hand + experience * self.settings.experience
 
     def _match(self, source: str) -> tuple[list[int], Match]:
-        """The entries whose source words stand in this source, and where."""
-        return match_anchors(self._translator, source, [e.anchor for e in self._entries])
+        """The entries worth reading whose source words stand in this source, and where."""
+        worth = [n for n, e in enumerate(self._entries) if self._worth_reading(e)]
+        chosen, match = match_anchors(self._translator, source, [self._entries[n].anchor for n in worth])
+        return [worth[n] for n in chosen], match
+
+    def _worth_reading(self, entry: MemoryEntry) -> bool:
+        """ "It" and "the" stand for too much: copied, they were wrong nine times of ten. Who pins one, or
+        adds it by hand, means it."""
+        common = self._translator.target_vocabulary.is_common(entry.pieces)
+        return not common or entry.pinned or entry.sentence is None
 
 
 def _gates(translator: Translator) -> Gates:
@@ -561,6 +592,11 @@ def match_anchors(
             times.append(count)
     pieces = torch.stack(columns, dim=1) if columns else torch.zeros(len(ids), 0)
     return chosen, Match(pieces, torch.tensor(found), torch.tensor(rarity), tuple(times))
+
+
+def _spaced(words: Iterable[str]) -> str:
+    """Words in small letters, ready to be found among others."""
+    return f" {' '.join(words)} ".lower()
 
 
 def _says(word: str) -> bool:

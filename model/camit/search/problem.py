@@ -54,13 +54,15 @@ class Written(NamedTuple):
 class Copy(NamedTuple):
     """A word from memory, offered at one step: its pieces, its probability, and the entry it comes from.
 
-    `times`: how often the word may stand in the sentence before it is offered no more.
+    `times`: how often the word may stand in the sentence before it is offered no more, in this or in another
+    of its `spellings`.
     """
 
     pieces: Phrase
     probability: float
     entry: int
     times: int = 1
+    spellings: tuple[Phrase, ...] = ()
 
 
 class Mixed(NamedTuple):

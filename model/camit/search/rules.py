@@ -32,7 +32,8 @@ def copy_fits(direction: Direction, copy: Copy, written: Phrase, coming: tuple[P
         return False
     if any(written[-n:] == copy.pieces[:n] for n in range(1, len(copy.pieces))):
         return False
-    return sum(occurrences(part, copy.pieces) for part in (written, *coming)) < copy.times
+    spellings = (copy.pieces, *copy.spellings)
+    return sum(occurrences(p, word) for p in (written, *coming) for word in spellings) < copy.times
 
 
 def occurrences(pieces: Phrase, phrase: Phrase) -> int:

@@ -36,7 +36,7 @@ from camit.translator import Translator
 Document = Sequence[tuple[str, str]]
 DOCUMENT = 60  # sentences of one document: the memory turns over about twice
 BATCH = 16
-MEMORY = PRESETS["default"].size
+MEMORY = PRESETS["paper"].size
 LONGEST = 120  # pieces of a sentence, on either side
 
 
