@@ -5,7 +5,7 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { type Ask, Refusal, Superseded } from "./host";
 import { type Edit, follow, landed, type Span } from "./places";
-import type { Problem, Sentence } from "./protocol";
+import type { Effort, Problem, Sentence } from "./protocol";
 import type { Store } from "./store";
 import { changed, join, plural } from "./words";
 
@@ -15,13 +15,13 @@ interface Where extends Span {
 }
 
 interface Turn {
-  /** Null if there is nothing to do any more. */
-  readonly make: (where: Where) => Ask | null;
+  /** Null if there is nothing to do any more; a problem if it cannot be done. */
+  readonly make: (where: Where) => Ask | Problem | null;
   readonly row: number;
   /** The wording that `place` is about. */
   readonly version: number;
-  /** The words it is about, wherever they are by now; null once they are gone. */
-  readonly place: Span | null;
+  /** The words it is about, wherever they are by now; empty once they are gone. */
+  readonly place: Span;
   /** The wording it was last asked about: in another one, it has arrived. */
   readonly sent?: number;
   /** What will stand there; null if it changes no words. */
@@ -48,7 +48,7 @@ export class Changes {
       const { row, version } = store.sentence.value;
       return this.#turns.value.flatMap(({ text, place, stop, sent = version, ...turn }) => {
         const here = turn.row === row && sent === version && !stop.signal.aborted;
-        return here && place && text !== null ? [{ ...place, text }] : [];
+        return here && text !== null ? [{ ...place, text }] : [];
       });
     });
     this.confirming = computed(() => this.#turns.value.some((turn) => turn.leaving === "confirm"));
@@ -57,24 +57,24 @@ export class Changes {
   // --- what can be done ------------------------------------------------------------------------------------------------------
 
   replace(span: Span, text: string): Promise<void> {
-    return this.#edit(span, text, (where, effort) => ({ type: "replace", ...where, text, effort }));
+    return this.#edit(span, text, (where, effort) => {
+      const { row, version, start, stop } = where;
+      // Words that are gone by now need not be replaced, but what was typed goes where they stood.
+      if (start === stop) return { type: "insert", row, version, at: start, text, effort };
+      return { type: "replace", ...where, text, effort };
+    });
   }
 
   insert(at: number, text: string): Promise<void> {
-    return this.#edit({ start: at, stop: at }, text, ({ row, version, start }, effort) => ({
-      type: "insert",
-      row,
-      version,
-      at: start,
-      text,
-      effort,
-    }));
+    return this.replace({ start: at, stop: at }, text);
   }
 
   delete(span: Span): Promise<void> {
     const leaving = ({ start, stop, text }: Edit) => text === "" && start <= span.start && span.stop <= stop;
     if (this.pending.value.some(leaving)) return Promise.resolve();
-    const done = this.#edit(span, "", (where, effort) => ({ type: "delete", ...where, effort }));
+    const done = this.#edit(span, "", (where, effort) =>
+      where.start === where.stop ? null : { type: "delete", ...where, effort },
+    );
     const { words } = this.#store;
     if (this.#store.editable.value)
       this.#store.focusOn(span.stop < words.length ? span.stop : span.start - 1);
@@ -82,7 +82,9 @@ export class Changes {
   }
 
   blank(span: Span): Promise<void> {
-    return this.#edit(span, "\u2026", (where, effort) => ({ type: "blank", ...where, effort }));
+    return this.#edit(span, "\u2026", (where, effort) =>
+      where.start === where.stop ? GONE : { type: "blank", ...where, effort },
+    );
   }
 
   /** Lock the words of a span, or release them when all are locked already. */
@@ -90,7 +92,8 @@ export class Changes {
     if (!this.#store.editable.value) return;
     const words = this.#store.words.slice(span.start, span.stop);
     const type = words.every((word) => word.locked) ? "release" : "keep";
-    if (await this.#take({ make: (where) => ({ type, ...where }), place: span }))
+    const make = (where: Where): Ask | Problem => (where.start === where.stop ? GONE : { type, ...where });
+    if (await this.#take({ make, place: span }))
       this.#store.messages.say(`${join(words)}: ${type === "keep" ? "locked" : "released"}`);
   }
 
@@ -146,7 +149,7 @@ export class Changes {
   async #edit(
     span: Span,
     text: string,
-    make: (where: Where, effort: { keystrokes: number; mouse: number }) => Ask,
+    make: (where: Where, effort: Effort) => Ask | Problem | null,
   ): Promise<void> {
     const store = this.#store;
     if (!store.editable.value) return;
@@ -163,7 +166,9 @@ export class Changes {
     this.#begin();
     const { sentence } = this.#store;
     const make = ({ row }: Where): Ask | null => (sentence.value[`can_${type}`] ? { type, row } : null);
-    if (await this.#take({ make })) this.#store.messages.say(`${said}: ${join(this.#store.words)}`);
+    const before = sentence.value;
+    if ((await this.#take({ make })) && sentence.value !== before)
+      this.#store.messages.say(`${said}: ${join(this.#store.words)}`);
   }
 
   /** A person turned to something new. */
@@ -215,9 +220,9 @@ export class Changes {
     for (;;) {
       const [first, ...others] = this.#turns.value as [Turn, ...Turn[]];
       const { place, version } = first;
-      if (!place) return this.#fail(GONE, text);
       const request = make({ row, version, ...place });
-      if (!request) return false;
+      if (!request) return true;
+      if ("title" in request) return this.#fail(request, text);
       this.#turns.value = [{ ...first, sent: version }, ...others];
       try {
         await this.#store.host.ask(request, stop.signal);
@@ -246,9 +251,9 @@ export class Changes {
   // --- following the words -----------------------------------------------------------------------------------------------------
 
   /** How places of the old wording of a sentence are found in the new one. */
-  follower(before: Sentence, after: Sentence): (place: Span) => Span | null {
+  follower(before: Sentence, after: Sentence): (place: Span) => Span {
     const [first] = this.#turns.value;
-    const edit = first?.place && first.text !== null ? { ...first.place, text: first.text } : undefined;
+    const edit = first && first.text !== null ? { ...first.place, text: first.text } : undefined;
     return (place) => follow(place, before.words, after.words, edit);
   }
 
@@ -256,9 +261,9 @@ export class Changes {
   follow(before: Sentence, after: Sentence): Span | null {
     const find = this.follower(before, after);
     const [first] = this.#turns.value;
-    const put = first?.place && first.text && landed(after.words, { ...first.place, text: first.text });
+    const put = first?.text && landed(after.words, { ...first.place, text: first.text });
     this.#turns.value = this.#turns.value.map((turn) => {
-      if (turn.row !== after.row || !turn.place) return turn;
+      if (turn.row !== after.row) return turn;
       // The first one may be what changed the sentence; if not, it is asked for again where its words are now.
       const place = turn === first ? follow(turn.place, before.words, after.words) : find(turn.place);
       return { ...turn, place, version: after.version };

@@ -57,23 +57,19 @@ export class Editing {
   }
 
   /** The sentence reads differently: the editor goes where its words are now, and keeps what was typed in any case. */
-  follow(find: (place: Span) => Span | null): void {
+  follow(find: (place: Span) => Span): void {
     const editor = this.#editor.value;
     if (!editor) return;
     const untouched = editor.text === editor.original;
     const place = find(editor);
-    if (!place && untouched) {
-      this.leave();
+    const mode = place.start < place.stop ? "replace" : "insert";
+    if (untouched && mode !== editor.mode) {
+      this.leave(); // the word is gone
       return;
     }
-    if (place) {
-      const original = join(this.#store.words.slice(place.start, place.stop));
-      const shown = untouched ? { text: original, typed: original } : {};
-      this.#editor.value = { ...editor, ...place, original, ...shown };
-    } else {
-      const gap = find({ start: editor.start, stop: editor.start });
-      this.#editor.value = { ...editor, ...gap, mode: "insert", original: "" };
-    }
+    const original = join(this.#store.words.slice(place.start, place.stop));
+    const shown = untouched ? { text: original, typed: original } : {};
+    this.#editor.value = { ...editor, ...place, mode, original, ...shown };
     void this.#suggest(untouched ? "" : editor.typed);
   }
 

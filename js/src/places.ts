@@ -16,15 +16,11 @@ interface Texted {
 }
 
 /**
- * Where a place of the sentence `before` is in the sentence `after`; null if it is not there any more. `edit` is the
- * change that led from one to the other, if that is known: what stood there became what it put there.
+ * Where a place of the sentence `before` is in the sentence `after`: its words, or what stands between their neighbours
+ * now, which may be nothing. `edit` is the change that led from one to the other, if that is known: what stood there
+ * became what it put there.
  */
-export function follow(
-  place: Span,
-  before: readonly Texted[],
-  after: readonly Texted[],
-  edit?: Edit,
-): Span | null {
+export function follow(place: Span, before: readonly Texted[], after: readonly Texted[], edit?: Edit): Span {
   const put = edit && landed(after, edit);
   if (!edit || !put) return aligned(place, texts(before), texts(after));
   const expected = [
@@ -32,8 +28,7 @@ export function follow(
     ...texts(after.slice(put.start, put.stop)),
     ...texts(before.slice(edit.stop)),
   ];
-  const moved = shifted(place, edit, put.stop - put.start);
-  return moved && aligned(moved, expected, texts(after));
+  return aligned(shifted(place, edit, put.stop - put.start), expected, texts(after));
 }
 
 /** Where the text of an edit stands, as close as possible to where it was put; an empty span for nothing at all. */
@@ -54,7 +49,7 @@ export function landed(words: readonly Texted[], { text, start: near }: Edit): S
 const texts = (words: readonly Texted[]) => words.map((word) => word.text.toLowerCase());
 
 /** A place, once `count` words stand where the edit is; what was typed into one gap twice stands in the order it was typed. */
-function shifted({ start, stop }: Span, edit: Span, count: number): Span | null {
+function shifted({ start, stop }: Span, edit: Span, count: number): Span {
   const by = count - (edit.stop - edit.start);
   const behind = (at: number) => at >= edit.stop && (at > edit.start || edit.start === edit.stop);
   if (start === stop) {
@@ -63,31 +58,27 @@ function shifted({ start, stop }: Span, edit: Span, count: number): Span | null 
   }
   const first = start >= edit.stop ? start + by : Math.min(start, edit.start);
   const last = stop <= edit.start ? stop : Math.max(stop, edit.stop) + by;
-  return first < last ? { start: first, stop: last } : null;
+  return { start: first, stop: Math.max(first, last) };
 }
 
-function aligned({ start, stop }: Span, before: readonly string[], after: readonly string[]): Span | null {
+function aligned({ start, stop }: Span, before: readonly string[], after: readonly string[]): Span {
   const same = matches(before, after);
-  /** Where a word may begin and end: itself if it is there, else its share of what stands between its neighbours. */
-  const bounds = (index: number): { first: number | null; last: number | null } => {
+  /** A word, if it is there, else its share of what stands between its neighbours. */
+  const share = (index: number): Span => {
+    const here = same[index];
+    if (here !== undefined) return { start: here, stop: here + 1 };
     let [from, to] = [index, index];
     while (from > 0 && same[from - 1] === undefined) from -= 1;
     while (to < before.length && same[to] === undefined) to += 1;
-    const here = same[index];
-    if (here !== undefined) return { first: here, last: here + 1 };
     const left = from === 0 ? 0 : (same[from - 1] ?? 0) + 1;
     const right = same[to] ?? after.length;
-    if (right - left === to - from) return { first: left + index - from, last: left + index - from + 1 };
-    return { first: index === from ? left : null, last: index === to - 1 ? right : null };
+    const at = (place: number) => left + Math.floor(((place - from) * (right - left)) / (to - from));
+    const start = at(index);
+    return { start, stop: Math.min(right, Math.max(start + 1, at(index + 1))) };
   };
-  if (start === stop) {
-    const before = start > 0 ? bounds(start - 1).last : 0;
-    const at = before ?? bounds(start).first ?? Math.min(start, after.length);
-    return { start: at, stop: at };
-  }
-  const { first } = bounds(start);
-  const { last } = bounds(stop - 1);
-  return first !== null && last !== null && first < last ? { start: first, stop: last } : null;
+  if (start < stop) return { start: share(start).start, stop: share(stop - 1).stop };
+  const at = start > 0 ? share(start - 1).stop : 0;
+  return { start: at, stop: at };
 }
 
 /** The longest common subsequence: for each word of `before`, its index in `after`. */

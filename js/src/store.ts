@@ -190,7 +190,7 @@ export class Store {
     this.editing.follow(find);
     const waited = this.changes.follow(before, after);
     const last = Math.max(0, after.words.length - 1);
-    const index = (at: number) => find({ start: at, stop: at + 1 })?.start ?? Math.min(at, last);
+    const index = (at: number) => Math.min(find({ start: at, stop: at + 1 }).start, last);
     this.anchor.value = waited || this.anchor.value === null ? null : index(this.anchor.value);
     this.focus.value = waited?.start ?? index(this.focus.value);
     this.hovered.value = null;

@@ -5,7 +5,7 @@ import { word } from "./desk";
 const words = (text: string) => text.split(" ").map((item) => word(item));
 
 /** The words of `before` that stand in the brackets, followed into `after`. */
-function followed(before: string, after: string, edit?: { at: string; text: string }): string | null {
+function followed(before: string, after: string, edit?: { at: string; text: string }): string {
   const items = before.split(" ");
   const start = items.findIndex((item) => item.startsWith("["));
   const stop = items.findIndex((item) => item.endsWith("]")) + 1;
@@ -13,13 +13,8 @@ function followed(before: string, after: string, edit?: { at: string; text: stri
   const at = plain.findIndex((item) => item.text === edit?.at);
   const known = edit && { start: at, stop: at + 1, text: edit.text };
   const found = follow({ start, stop }, plain, words(after), known);
-  return (
-    found &&
-    words(after)
-      .slice(found.start, found.stop)
-      .map((item) => item.text)
-      .join(" ")
-  );
+  const there = words(after).slice(found.start, found.stop);
+  return there.map((item) => item.text).join(" ");
 }
 
 describe("a word", () => {
@@ -32,9 +27,16 @@ describe("a word", () => {
     expect(followed("We [saw] him .", "We have seen him .")).toBe("have seen");
   });
 
-  it("is gone when nobody can say what became of it", () => {
-    expect(followed("We saw [him] there .", "We went away .")).toBeNull();
-    expect(followed("We [saw] him .", "We him .")).toBeNull();
+  it("among several that were rewritten is its share of them", () => {
+    expect(followed("We saw him [in] the park .", "We went home .")).toBe("went");
+    expect(followed("We saw him in the [park] .", "We went home .")).toBe("home");
+    expect(followed("We [saw him] .", "We have never seen her there .")).toBe("have never seen her there");
+  });
+
+  it("that is gone leaves the gap where it stood", () => {
+    expect(followed("We [saw] him .", "We him .")).toBe("");
+    const gap = follow({ start: 1, stop: 2 }, words("We saw him ."), words("Well , we him ."));
+    expect(gap).toEqual({ start: 3, stop: 3 });
   });
 
   it("that was just replaced is what it was replaced with", () => {
@@ -47,7 +49,7 @@ describe("a word", () => {
   });
 
   it("that was deleted is gone, its neighbours are not", () => {
-    expect(followed("We [never] saw him", "We saw him", { at: "never", text: "" })).toBeNull();
+    expect(followed("We [never] saw him", "We saw him", { at: "never", text: "" })).toBe("");
     expect(followed("We never [saw] him", "We saw him", { at: "never", text: "" })).toBe("saw");
   });
 });

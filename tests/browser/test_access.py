@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.steps import NAMED, Show, confirm, ran, settled, type_over, words
 
@@ -64,15 +64,20 @@ def test_jupyterlabs_shortcuts_do_not_fire_in_the_widget(page: Page, show: Show)
     expect(page.locator(".jp-Dialog")).to_have_count(0)
 
 
-def test_help_lists_the_keys_and_gives_the_focus_back(page: Page, show: Show) -> None:
+def test_help_lists_the_keys_keeps_the_focus_and_gives_it_back(page: Page, show: Show) -> None:
     widget = show()
     widget.locator(".camit-word").first.focus()
     page.keyboard.press("?")
     dialog = widget.get_by_role("dialog", name="Keys and help")
     expect(dialog).to_contain_text("confirm the sentence")
+    for key in ("Tab", "Tab", "Shift+Tab", "PageDown", "Control+Enter", "Delete"):
+        page.keyboard.press(key)
+        expect(dialog.locator(":focus")).to_have_count(1)
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(widget.locator(".camit-word").first).to_be_focused()
+    expect(widget.locator(".camit-place")).to_have_text("Sentence 1 of 4")
+    expect(widget.locator(".camit-row[data-status=draft]")).to_have_count(4)
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
@@ -138,3 +143,47 @@ def test_nothing_below_the_words_moves_while_a_change_is_on_its_way(page: Page, 
     assert actions.bounding_box() == before
     page.keyboard.press("Escape")
     assert widget.evaluate("(root) => root.getBoundingClientRect().height") == heights
+
+
+def test_a_narrow_widget_holds_still_and_nothing_of_it_is_cut_off(page: Page, show: Show) -> None:
+    widget = show(NAMED)
+    style = page.add_style_tag(content=".camit { width: var(--wide, 360px); }")
+    try:
+        page.set_viewport_size({"width": 480, "height": 700})
+        type_over(page, widget, 0, "Redford")
+        confirm(page, widget)
+        widget.locator(".camit-row").nth(2).click()
+        expect(widget.locator(".camit-badge")).to_have_count(1)
+        # The word in focus is explained on several lines, until the mouse goes down somewhere else.
+        widget.locator(".camit-word").first.focus()
+        stood = _top_of_the_tabs(widget)
+        widget.get_by_role("button", name="Forget Redford").click(delay=100)
+        expect(widget.locator(".camit-entry")).to_have_count(0)
+        expect(widget.get_by_label("Source to remember")).to_be_focused()
+        assert _top_of_the_tabs(widget) == stood
+        widget.locator(".camit-word").first.focus()
+        for key in ("Home", "Shift+End", "Delete"):
+            page.keyboard.press(key)
+        expect(widget.get_by_role("alert")).to_contain_text("Deleting every word would leave no sentence")
+        assert _top_of_the_tabs(widget) == stood
+        for name in ("Keys and help", "Copy, export, settings", "Settings…"):
+            widget.get_by_role("menuitem" if name[-1] == "…" else "button", name=name).click()
+            box = widget.locator(".camit-popup").bounding_box()
+            assert box is not None
+            assert box["x"] >= 0 and box["x"] + box["width"] <= 480, name
+            assert box["y"] >= 0 and box["y"] + box["height"] <= 700, name
+            if name[0] != "C":
+                page.keyboard.press("Escape")
+        widget.evaluate("(root) => root.style.setProperty('--wide', '110px')")
+        assert widget.evaluate("(root) => root.scrollWidth - root.clientWidth") == 0
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 1000})
+        style.evaluate("(element) => element.remove()")
+
+
+def _top_of_the_tabs(widget: Locator) -> float:
+    top: float = widget.evaluate(
+        "(root) => root.querySelector('[role=tablist]').getBoundingClientRect().top"
+        " - root.getBoundingClientRect().top"
+    )
+    return top
