@@ -7,9 +7,11 @@ import math
 import pytest
 import sacrebleu
 
+import camit
 from camit.corpus import Pair
 from camit.errors import InputError
 from camit.plan import Version
+from camit.simulate import metrics
 from camit.simulate.metrics import (
     Effort,
     End,
@@ -17,7 +19,6 @@ from camit.simulate.metrics import (
     TurnRecord,
     compare,
     figures,
-    record,
     repetition,
 )
 from camit.simulate.rounds import Round, Turn
@@ -40,6 +41,10 @@ def played(number: int, references: list[str], screens: list[str], edits: list[E
     ]
     wanted = tuple(Reference.of(one, word_vocabulary()) for one in references)
     return Round(Pair(number, "a", "source", tuple(references)), wanted, shown[0], turns)
+
+
+def record(round_: Round, judge: Judge, revisions: int) -> Sentence:
+    return metrics.record(round_, judge, revisions, metrics.Lexicon(word_vocabulary(), word_vocabulary()))
 
 
 CAT = played(
@@ -115,6 +120,7 @@ def row(
     reference: str,
     *,
     document: str = "a",
+    source: str = "雷德福",
     told: tuple[str, ...] = (),
     turns: tuple[TurnRecord, ...] = (),
 ) -> Sentence:
@@ -127,6 +133,7 @@ def row(
         success=None,
         ends=(End(Effort(), len(reference.split()), len(reference), told),) * (len(turns) + 1),
         unk=(0,) * (len(turns) + 1),
+        source_words=tuple(source.split()),
         draft_words=tuple(output.split()),
         reference_words=tuple(reference.split()),
     )
@@ -171,6 +178,22 @@ def test_repeated_mistakes_and_one_shot_recall_follow_a_document() -> None:
         row(6, "x", "mat", document="b"),  # another document: nobody told it
     ]
     assert repetition(rows, 0) == (1, 1 / 2)
+
+
+def test_a_word_typed_for_something_else_is_no_repeated_mistake() -> None:
+    rows = [
+        row(1, "x", "eat", source="吃 饭", told=("eat",)),
+        row(2, "x", "eat", source="五 分钟", told=("eat",)),  # another source: nobody could know
+        row(3, "x", "eat", source="吃 药"),
+    ]
+    assert repetition(rows, 0) == (1, 0.0)
+
+
+def test_common_words_and_punctuation_carry_no_meaning_of_their_own() -> None:
+    zh_en = camit.load("zh-en")
+    lexicon = metrics.Lexicon(zh_en.source_vocabulary, zh_en.target_vocabulary)
+    assert lexicon.source_words("我们的婚礼，在教堂。") == ("婚礼", "教堂")
+    assert lexicon.target_words(["it", "i", "the", "wedding", ",", "chapel", "what"]) == ("wedding", "chapel")
 
 
 def test_unknown_words_are_counted_after_each_revision() -> None:

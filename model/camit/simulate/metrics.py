@@ -9,8 +9,8 @@ word by word, and that effort counts too: so protocols of different success comp
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import fmean
@@ -26,7 +26,7 @@ from camit.errors import InputError
 from camit.simulate.rounds import Round
 from camit.simulate.screen import text, words
 from camit.simulate.users import Block, Judge, Reference, blocks, distance
-from camit.text import UNK
+from camit.text import UNK, Vocabulary, screen_words
 
 SAMPLES = 1000  # of the paired bootstrap
 
@@ -60,7 +60,7 @@ class End(msgspec.Struct, frozen=True):
     rest: Effort
     words: int  # of that reference
     characters: int
-    told: tuple[str, ...]  # all words typed so far and by hand, without punctuation, as the judge compares
+    told: tuple[str, ...]  # all content words typed so far and by hand, as the judge compares
 
 
 class Sentence(msgspec.Struct, frozen=True):
@@ -74,7 +74,8 @@ class Sentence(msgspec.Struct, frozen=True):
     success: int | None  # revisions until the sentence was right
     ends: tuple[End, ...]  # after 0, 1, ... revisions
     unk: tuple[int, ...]  # unknown words on the screen after 0, 1, ... revisions
-    draft_words: tuple[str, ...]  # without punctuation, as the judge compares
+    source_words: tuple[str, ...]  # these are content words too
+    draft_words: tuple[str, ...]
     reference_words: tuple[str, ...]
 
     def effort(self, k: int) -> Effort:
@@ -82,7 +83,35 @@ class Sentence(msgspec.Struct, frozen=True):
         return sum((turn_effort(turn.typed) for turn in self.turns[:k]), self.ends[k].rest + Effort(mouse=1))
 
 
-def record(played: Round, judge: Judge, revisions: int) -> Sentence:
+class Lexicon:
+    """Which words carry a meaning of their own: what is not among the commonest pieces of a vocabulary.
+
+    "It" and "the" come and go with every other way to put a sentence; "wedding" is right or wrong.
+    """
+
+    def __init__(self, source: Vocabulary, target: Vocabulary) -> None:
+        self._source, self._target = source, target
+
+    def source_words(self, text: str) -> tuple[str, ...]:
+        words = (word for word, _ in screen_words(text, self._source.language))
+        return tuple(word for word in words if _carries(word, self._source))
+
+    def target_words(self, keys: Iterable[str]) -> tuple[str, ...]:
+        """Of words as the judge compares them, maybe in small letters."""
+        return tuple(
+            key for key in keys if _carries(key, self._target) and _carries(_capital(key), self._target)
+        )
+
+
+def _carries(word: str, vocabulary: Vocabulary) -> bool:
+    return any(map(str.isalnum, word)) and not vocabulary.is_common(vocabulary.encode(word))
+
+
+def _capital(word: str) -> str:
+    return word[:1].upper() + word[1:]
+
+
+def record(played: Round, judge: Judge, revisions: int, lexicon: Lexicon) -> Sentence:
     """A round as a line of the results."""
     screens = [played.after(k) for k in range(revisions + 1)]
     right = [judge.accepts(words(screen), played.references) for screen in screens]
@@ -105,20 +134,22 @@ def record(played: Round, judge: Judge, revisions: int) -> Sentence:
             for turn in played.turns
         ),
         success=right.index(True) if any(right) else None,
-        ends=tuple(_end(played, judge, k) for k in range(revisions + 1)),
+        ends=tuple(_end(played, judge, k, lexicon) for k in range(revisions + 1)),
         unk=tuple(sum(piece == UNK for piece in screen.pieces) for screen in screens),
-        draft_words=_content(judge.keys(words(played.draft))),
-        reference_words=_content(judge.keys(nearest.words)),
+        source_words=lexicon.source_words(played.line.source),
+        draft_words=lexicon.target_words(judge.keys(words(played.draft))),
+        reference_words=lexicon.target_words(judge.keys(nearest.words)),
     )
 
 
-def _end(played: Round, judge: Judge, k: int) -> End:
+def _end(played: Round, judge: Judge, k: int, lexicon: Lexicon) -> End:
     final = words(played.after(k))
     nearest = judge.nearest(final, played.references)
     left = blocks(judge.keys(final), judge.keys(nearest.words))
     typed = [turn.edit.text for turn in played.turns[:k] if turn.edit.text]
     typed += [word for block in left for word in nearest.words[block.first : block.last]]
-    return End(hand_effort(left, nearest), len(nearest.words), len(nearest.text), _content(judge.keys(typed)))
+    told = lexicon.target_words(judge.keys(typed))
+    return End(hand_effort(left, nearest), len(nearest.words), len(nearest.text), told)
 
 
 def turn_effort(typed: str) -> Effort:
@@ -134,10 +165,6 @@ def hand_effort(left: Sequence[Block], reference: Reference) -> Effort:
         extra = max(0, (block.stop - block.start) - len(missing))
         effort += Effort(len(missing), sum(map(len, missing)) + extra, 1)
     return effort
-
-
-def _content(keys: Sequence[str]) -> tuple[str, ...]:
-    return tuple(key for key in keys if any(map(str.isalnum, key)))
 
 
 class Quality(msgspec.Struct, frozen=True):
@@ -238,21 +265,25 @@ def columns(sentences: Sequence[Sentence]) -> list[list[str]]:
 def repetition(sentences: Sequence[Sentence], revisions: int) -> tuple[int, float | None]:
     """Repeated mistakes, and one-shot recall, over documents in order.
 
-    A word the user typed in an earlier sentence of the document and that the reference asks for again is a
-    second chance; a draft without it repeats the mistake. Recall is the share of drafts that have it, of
-    words typed in exactly one sentence so far (after Simianer et al. 2019).
+    A second chance is a content word the user typed in an earlier sentence of the document, when the
+    reference asks for it again and the source shares a content word with that sentence; without the latter,
+    "eat" for another word of the source would count as the same mistake. A draft without the word repeats
+    the mistake. Recall is the share of drafts that have it, of words typed for the source word in one earlier
+    sentence (after Simianer et al. 2019).
     """
     mistakes = hits = chances = 0
     for _, document in groupby(sentences, key=lambda sentence: sentence.document):
-        told: Counter[str] = Counter()
+        told: defaultdict[str, list[frozenset[str]]] = defaultdict(list)  # the sources it was typed for
         for sentence in document:
-            draft = set(sentence.draft_words)
+            source, draft = frozenset(sentence.source_words), set(sentence.draft_words)
             for word in set(sentence.reference_words) & told.keys():
-                mistakes += word not in draft
-                if told[word] == 1:
+                before = sum(not source.isdisjoint(earlier) for earlier in told[word])
+                mistakes += before > 0 and word not in draft
+                if before == 1:
                     chances += 1
                     hits += word in draft
-            told.update(set(sentence.ends[revisions].told))
+            for word in set(sentence.ends[revisions].told):
+                told[word].append(source)
     return mistakes, hits / chances if chances else None
 
 

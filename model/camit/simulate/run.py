@@ -28,7 +28,7 @@ from camit.errors import InputError
 from camit.search.revise import Settings
 from camit.simulate.corpus import looks_lowercased, read_lines
 from camit.simulate.history import Confirmed, History
-from camit.simulate.metrics import Figures, Sentence, figures, record
+from camit.simulate.metrics import Figures, Lexicon, Sentence, figures, record
 from camit.simulate.protocols import protocol
 from camit.simulate.rounds import Rules
 from camit.simulate.users import Judge, user
@@ -215,7 +215,8 @@ def play_share(
                 progress(1)
         finally:
             history.forget()
-    return [record(played, rules.judge, rules.revisions) for played in rounds]
+    lexicon = Lexicon(translator.source_vocabulary, translator.target_vocabulary)
+    return [record(played, rules.judge, rules.revisions, lexicon) for played in rounds]
 
 
 @contextmanager
