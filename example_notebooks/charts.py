@@ -109,6 +109,30 @@ def bars(
     return Chart(parts, width, 42 + 24 * len(values) + 14, title)
 
 
+def gains(
+    values: Sequence[tuple[str, float]], *, title: str, shown: str = "{:+.1f}", width: int = 760
+) -> Chart:
+    """A horizontal bar per (label, value): right of the line what is gained, left of it what is lost."""
+    left = 26 + 6.6 * max(_length(label) for label, _ in values)
+    lowest, highest = min(0.0, *(value for _, value in values)), max(0.0, *(value for _, value in values))
+    margin = 55 if lowest < 0 else 0  # for the figures left of the bars
+    scale = (width - left - margin - 75) / ((highest - lowest) or 1.0)
+    zero = left + margin - lowest * scale
+    parts = [_text(16, 24, title, weight="600")]
+    for row, (label, value) in enumerate(values):
+        y = 42 + 24 * row
+        length = max(1.0, abs(value) * scale)
+        colour = COLOURS[2] if value >= 0 else COLOURS[0]
+        x = zero if value >= 0 else zero - length
+        parts.append(_text(left - 10, y + 13, label, anchor="end"))
+        parts.append(f'<rect x="{x:.1f}" y="{y}" width="{length:.1f}" height="17" rx="2" fill="{colour}"/>')
+        beside = (x + length + 7, "start") if value >= 0 else (x - 7, "end")
+        parts.append(_text(beside[0], y + 13, shown.format(value), anchor=beside[1], fill=_DIM))
+    bottom = 42.0 + 24 * len(values)
+    parts.append(_line(zero, 38, zero, bottom))
+    return Chart(parts, width, bottom + 14, title)
+
+
 def sentences(rows: Sequence[tuple[str, Sequence[Any]]], *, title: str, width: int = 760) -> Chart:
     """A sentence per (label, tokens): orange a person wrote, blue the model changed, purple is copied."""
     left = 30 + 6.6 * max(_length(label) for label, _ in rows)
@@ -125,8 +149,9 @@ def sentences(rows: Sequence[tuple[str, Sequence[Any]]], *, title: str, width: i
                 parts.append(_flow(left, y, line))
                 y, used, line = y + 19, 0.0, ""
                 word = token.text
-            colour, weight = _COPIED if token.copied_from is not None else _ORIGINS[token.origin]
-            under = ' text-decoration="underline"' if token.origin == "changed" else ""
+            copied = token.copied_from is not None and token.origin != "yours"
+            colour, weight = _COPIED if copied else _ORIGINS[token.origin]
+            under = ' text-decoration="underline"' if token.origin == "changed" and not copied else ""
             space = " " if word.startswith(" ") else ""
             line += (
                 f'{space}<tspan fill="{colour}" font-weight="{weight}"{under}>{escape(token.text)}</tspan>'
