@@ -102,7 +102,7 @@ def _revision(sentence: protocol.Sentence) -> Figure:
     """The stages of the last revision under each other, in the colours of the paper."""
     parts: list[str] = []
     y: float = _PAD + 14
-    source = " ".join(word.text for word in sentence.source)
+    source = "".join(" " * word.space + word.text for word in sentence.source).strip()
     parts.append(_text(_PAD + 90, y, source, fill=_DIM, size=14))
     stages = sentence.stages or (protocol.Stage("draft", "", _plain(sentence.words)),)
     for stage in stages:

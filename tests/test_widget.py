@@ -564,6 +564,12 @@ def test_figures_are_well_formed_and_savable(make: Make, tmp_path: pathlib.Path,
     assert all(word["text"] in written for word in widget._sentence["words"])
 
 
+def test_the_figure_of_a_revision_shows_the_source_as_it_is_written(make: Make) -> None:
+    widget = confirmed(make(SENTENCES))
+    ask(widget, type="go", row=0)
+    assert widget.drafts[0].source in widget.figure("revision").svg
+
+
 def test_an_unknown_figure_is_an_error(make: Make) -> None:
     with pytest.raises(InputError, match="attention"):
         make().figure("pie")  # type: ignore[arg-type]
