@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import typing
 from collections.abc import Iterable
-from difflib import SequenceMatcher
 
 import camit
 from camit.errors import CamitError
@@ -193,7 +192,7 @@ class Desk:
             can_undo=draft.can_undo,
             can_redo=draft.can_redo,
             can_unconfirm=self._confirmed()[-1:] == [draft.id],
-            stages=tuple(_stage(stage, draft.trace[-1]) for stage in draft.trace),
+            stages=tuple(map(_stage, draft.trace)),
             problem=None,
         )
 
@@ -342,19 +341,6 @@ def _word(token: camit.Token) -> protocol.Word:
     )
 
 
-def _stage(stage: camit.Stage, result: camit.Stage) -> protocol.Stage:
-    """A step of a revision. What the person fixed stands in both passes too, and is shown as theirs."""
-    mine = _fixed_in(stage, result) if stage.name in ("forward", "backward") else frozenset()
-    words = (
-        protocol.StageWord(token.text, token.space_before, "yours" if place in mine else token.origin)
-        for place, token in enumerate(stage.tokens)
-    )
+def _stage(stage: camit.Stage) -> protocol.Stage:
+    words = (protocol.StageWord(token.text, token.space_before, token.origin) for token in stage.tokens)
     return protocol.Stage(stage.name, stage.caption, tuple(words))
-
-
-def _fixed_in(stage: camit.Stage, result: camit.Stage) -> frozenset[int]:
-    """Places in a stage of the words that are the person's in the result."""
-    then, now = ([token.text for token in either.tokens] for either in (stage, result))
-    blocks = SequenceMatcher(None, then, now, autojunk=False).get_matching_blocks()
-    same = ((a + n, b + n) for a, b, size in blocks for n in range(size))
-    return frozenset(a for a, b in same if result.tokens[b].origin == "yours")
