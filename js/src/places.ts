@@ -1,5 +1,7 @@
 /** Places in a sentence, and where they are after the sentence was written anew: words have no identity but what they say. */
 
+import type { Word } from "./protocol";
+
 /** Half open, like a slice; empty for the gap before `start`. */
 export interface Span {
   readonly start: number;
@@ -11,8 +13,10 @@ export interface Edit extends Span {
   readonly text: string;
 }
 
-interface Texted {
+interface Item {
   readonly text: string;
+  /** The person's own: it stays in every wording, in its order. */
+  readonly fixed: boolean;
 }
 
 /**
@@ -20,19 +24,19 @@ interface Texted {
  * now, which may be nothing. `edit` is the change that led from one to the other, if that is known: what stood there
  * became what it put there.
  */
-export function follow(place: Span, before: readonly Texted[], after: readonly Texted[], edit?: Edit): Span {
+export function follow(place: Span, before: readonly Word[], after: readonly Word[], edit?: Edit): Span {
   const put = edit && landed(after, edit);
-  if (!edit || !put) return aligned(place, texts(before), texts(after));
+  if (!edit || !put) return aligned(place, before.map(item), after.map(item));
   const expected = [
-    ...texts(before.slice(0, edit.start)),
-    ...texts(after.slice(put.start, put.stop)),
-    ...texts(before.slice(edit.stop)),
+    ...before.slice(0, edit.start),
+    ...after.slice(put.start, put.stop),
+    ...before.slice(edit.stop),
   ];
-  return aligned(shifted(place, edit, put.stop - put.start), expected, texts(after));
+  return aligned(shifted(place, edit, put.stop - put.start), expected.map(item), after.map(item));
 }
 
 /** Where the text of an edit stands, as close as possible to where it was put; an empty span for nothing at all. */
-export function landed(words: readonly Texted[], { text, start: near }: Edit): Span | null {
+export function landed(words: readonly Word[], { text, start: near }: Edit): Span | null {
   const squeezed = text.replace(/\s+/g, "");
   if (squeezed === "") return { start: near, stop: near };
   let best: Span | null = null;
@@ -46,7 +50,10 @@ export function landed(words: readonly Texted[], { text, start: near }: Edit): S
   return best;
 }
 
-const texts = (words: readonly Texted[]) => words.map((word) => word.text.toLowerCase());
+const item = ({ text, origin, locked }: Word): Item => ({
+  text: text.toLowerCase(),
+  fixed: locked || origin === "yours",
+});
 
 /** A place, once `count` words stand where the edit is; what was typed into one gap twice stands in the order it was typed. */
 function shifted({ start, stop }: Span, edit: Span, count: number): Span {
@@ -61,7 +68,7 @@ function shifted({ start, stop }: Span, edit: Span, count: number): Span {
   return { start: first, stop: Math.max(first, last) };
 }
 
-function aligned({ start, stop }: Span, before: readonly string[], after: readonly string[]): Span {
+function aligned({ start, stop }: Span, before: readonly Item[], after: readonly Item[]): Span {
   const same = matches(before, after);
   /** A word, if it is there, else its share of what stands between its neighbours. */
   const share = (index: number): Span => {
@@ -81,18 +88,19 @@ function aligned({ start, stop }: Span, before: readonly string[], after: readon
   return { start: at, stop: at };
 }
 
-/** The longest common subsequence: for each word of `before`, its index in `after`. */
-function matches(before: readonly string[], after: readonly string[]): (number | undefined)[] {
-  // length[i][j]: of the longest one of before[i:] and after[j:]
-  const length = Array.from({ length: before.length + 1 }, () => new Array<number>(after.length + 1).fill(0));
-  const at = (i: number, j: number) => length[i]?.[j] ?? 0;
+/** What two wordings have in common, in order, the person's words before all others: for each word its index in `after`. */
+function matches(before: readonly Item[], after: readonly Item[]): (number | undefined)[] {
+  // worth[i][j]: of the best one of before[i:] and after[j:]
+  const worth = Array.from({ length: before.length + 1 }, () => new Array<number>(after.length + 1).fill(0));
+  const at = (i: number, j: number) => worth[i]?.[j] ?? 0;
+  const together = (i: number, j: number) =>
+    before[i]?.text === after[j]?.text ? at(i + 1, j + 1) + (before[i]?.fixed ? before.length : 1) : 0;
   for (let i = before.length - 1; i >= 0; i -= 1)
     for (let j = after.length - 1; j >= 0; j -= 1)
-      (length[i] as number[])[j] =
-        before[i] === after[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+      (worth[i] as number[])[j] = Math.max(together(i, j), at(i + 1, j), at(i, j + 1));
   const found = new Array<number | undefined>(before.length).fill(undefined);
-  for (let i = 0, j = 0; i < before.length && j < after.length; ) {
-    if (before[i] === after[j]) {
+  for (let i = 0, j = 0; at(i, j) > 0; ) {
+    if (together(i, j) === at(i, j)) {
       found[i] = j;
       i += 1;
       j += 1;

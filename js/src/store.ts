@@ -178,10 +178,12 @@ export class Store {
     let before = this.sentence.value;
     return effect(() => {
       const after = this.sentence.value;
-      const [old, same] = [before, after.row === before.row && after.version === before.version];
+      const [old, stays] = [before, after.row === before.row];
+      // Without words there is nothing to follow: while it is translated anew, everything waits where it was.
+      if (stays && (after.version === old.version || after.words.length === 0)) return;
       before = after;
-      if (!same)
-        untracked(() => batch(() => (after.row === old.row ? this.#follow(old, after) : this.#leave())));
+      const turn = () => (stays && old.words.length > 0 ? this.#follow(old, after) : this.#leave());
+      untracked(() => batch(turn));
     });
   }
 

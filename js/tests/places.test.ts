@@ -54,6 +54,13 @@ describe("a word", () => {
   });
 });
 
+it("words of one's own are what everything else is measured by", () => {
+  const mine = (text: string) => words(text).map((item) => ({ ...item, locked: item.text === "Ann" }));
+  const before = mine("Ann saw him in the park");
+  const after = mine("in the park Ann was with him");
+  expect(follow({ start: 0, stop: 1 }, before, after)).toEqual({ start: 3, stop: 4 });
+});
+
 it("a phrase is followed by its ends", () => {
   expect(followed("We saw [in the park] .", "There , in our park .")).toBe("in our park");
 });

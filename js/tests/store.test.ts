@@ -48,10 +48,23 @@ describe("moving", () => {
     expect(store.messages.problem.value).toBeNull();
   });
 
+  it("begins with the first word of a sentence that was not there yet", () => {
+    host.sentence.value = sentence("", { row: 1, words: [], status: "waiting", version: 0 });
+    host.sentence.value = sentence("He is", { row: 1 });
+    expect(store.focus.value).toBe(0);
+  });
+
   it("keeps its place in a new wording of the same sentence, as far as there is one", () => {
     store.focusOn(6);
     host.sentence.value = sentence("We met", { version: 2 });
     expect(store.focus.value).toBe(1);
+  });
+
+  it("keeps its place while the sentence is translated anew", () => {
+    store.focusOn(5);
+    host.sentence.value = sentence("", { words: [], status: "waiting", version: 0 });
+    host.sentence.value = sentence("Then we saw him in the park .", { version: 2 });
+    expect(store.words[store.focus.value]?.text).toBe("park");
   });
 
   it("goes to sentences that exist", async () => {

@@ -213,7 +213,7 @@ def test_fifty_rapid_clicks_leave_what_the_kernel_has(page: Page, show: Show) ->
         jupyterapp.commands.execute('notebook:run-cell'); }"""
     )
     expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output")).to_have_text("|".join(shown))
-    assert {"w44", "w47"} <= set(shown)
+    assert "w47" in shown
 
 
 def test_what_is_done_in_a_hurry_is_all_done(page: Page, show: Show) -> None:
