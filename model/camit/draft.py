@@ -92,7 +92,7 @@ class Draft:
 
     @property
     def trace(self) -> tuple[Stage, ...]:
-        """The stages of the last revision: draft, forward, backward, result."""
+        """The last revision: the draft, the passes of the protocol (forward, backward), the result."""
         return self.version.trace
 
     @property
