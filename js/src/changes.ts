@@ -115,6 +115,7 @@ export class Changes {
     turn.stop.abort();
     if (turn === this.#turns.value[0]) this.#turns.value = [...this.#turns.value];
     else this.#drop(turn);
+    this.#stay();
     this.#store.messages.say("Stopped");
     return true;
   }
@@ -209,10 +210,14 @@ export class Changes {
       const done = await this.#carryOut(turn);
       this.#turns.value = this.#turns.value.slice(1);
       turn.settle(done);
-      if (!done && turn.text !== null)
-        for (const later of this.#turns.value) if (later.leaving) this.#drop(later);
+      if (!done && turn.text !== null) this.#stay(0);
     }
     this.#working = false;
+  }
+
+  /** The sentence is not left after all: what was to be confirmed, or gone to, is not, if that was not asked for yet. */
+  #stay(from = 1): void {
+    for (const turn of this.#turns.value.slice(from)) if (turn.leaving) this.#drop(turn);
   }
 
   /** Ask for the first turn, and ask again if the sentence was changed by somebody else in between. */

@@ -226,6 +226,16 @@ describe("undo", () => {
     expect(asked()).toEqual([{ type: "undo", row: 0 }]);
   });
 
+  it("keeps the sentence from being confirmed without what is taken back", async () => {
+    void store.changes.replace({ start: 1, stop: 2 }, "met");
+    void store.changes.replace({ start: 2, stop: 3 }, "her");
+    void store.changes.confirm();
+    await store.changes.undo();
+    expect(store.changes.confirming.value).toBe(false);
+    await answer("We met him");
+    expect(asked()).toEqual([]);
+  });
+
   it("undoes a change that could not be stopped any more", async () => {
     void store.changes.replace({ start: 1, stop: 2 }, "met");
     expect(store.escape()).toBe(true);

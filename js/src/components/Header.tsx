@@ -10,6 +10,7 @@ export function Header() {
   const store = useStore();
   const readOnly = store.readOnly.value;
   const { can_undo, can_redo } = store.sentence.value;
+  const busy = store.changes.pending.value.length > 0;
   const panel = store.panel.value;
   return (
     <div class="camit-header">
@@ -33,7 +34,7 @@ export function Header() {
         <IconButton
           icon="undo"
           label="Undo"
-          disabled={readOnly || !can_undo}
+          disabled={readOnly || !(can_undo || busy)}
           onClick={() => store.changes.undo()}
         />
         <IconButton
