@@ -393,6 +393,27 @@ def test_weights_say_of_a_draft_what_its_tokens_say() -> None:
         assert spoken
 
 
+def test_a_term_added_by_hand_is_trusted_from_the_start_and_no_more_for_sentences_that_agree() -> None:
+    memory = RevisionMemory(chinese())
+    memory.add("渡船", "ferry")
+    draft = Sentence(chinese(), "他说他会坐渡船回来。", "He said he'd come back on the ferry.")
+
+    def theta() -> float:
+        return max(memory.weights(draft).theta)
+
+    def confirm(source: str, target: str) -> None:
+        sentence = Sentence(chinese(), source, target)
+        memory.write(source, sentence.ids, sentence.pieces, [], 0)
+
+    start = theta()
+    for _ in range(3):
+        confirm("最后一班渡船已经开走了。", "The last ferry has already left.")
+    assert theta() == pytest.approx(start)
+    for _ in range(4):
+        confirm("渡船来了。", "Here comes the boat.")
+    assert theta() < start
+
+
 # After learning
 
 

@@ -466,7 +466,7 @@ class RevisionMemory:
         entries = [self._entries[i] for i in chosen]
         rare = (match.rarity >= self.settings.rare) * self.settings.trust
         by_hand = torch.tensor([e.sentence is None for e in entries]) * self.settings.by_hand
-        experience = torch.tensor([float(min(e.agreed, MOST_AGREED) - e.refused) for e in entries])
+        experience = torch.tensor([_experience(e) for e in entries])
         return rare + by_hand + experience * self.settings.experience
 
     def _match(self, source: str) -> tuple[list[int], Match]:
@@ -592,6 +592,13 @@ def match_anchors(
             times.append(count)
     pieces = torch.stack(columns, dim=1) if columns else torch.zeros(len(ids), 0)
     return chosen, Match(pieces, torch.tensor(found), torch.tensor(rarity), tuple(times))
+
+
+def _experience(entry: MemoryEntry) -> float:
+    """Later sentences for an entry, less those against it. What was added by hand has its credit already:
+    with more, it is written as the first word of a sentence, wherever it belongs."""
+    balance = float(min(entry.agreed, MOST_AGREED) - entry.refused)
+    return min(balance, 0.0) if entry.sentence is None else balance
 
 
 def _spaced(words: Iterable[str]) -> str:
