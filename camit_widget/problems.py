@@ -26,10 +26,11 @@ def describe(error: BaseException, stands: str = "") -> Problem:
     if isinstance(error, StaleError):
         return Problem("The sentence changed meanwhile", str(error), "Look at it again.")
     if isinstance(error, CamitError):
-        return Problem("That was not possible", _capitalised(str(error)), stands)
-    advice = "Try again, or run the cell again. The kernel's log has the details."
-    detail = f"{type(error).__name__}: {error}"
-    return Problem("Something broke in the engine", detail, f"{stands} {advice}".strip())
+        return Problem("That was not possible", _sentence(str(error)), stands)
+    detail = _sentence(f"{type(error).__name__}: {error}".removesuffix(": "))
+    return Problem(
+        "Something broke in the engine", detail, f"{stands} Try again, or run the cell again.".lstrip()
+    )
 
 
 def stands_after(request: protocol.AnyRequest) -> str:
@@ -45,5 +46,6 @@ def stands_after(request: protocol.AnyRequest) -> str:
             return "The sentence stands as it was."
 
 
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _sentence(text: str) -> str:
+    """With a capital letter at its beginning, and an end."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

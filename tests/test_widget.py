@@ -309,7 +309,7 @@ def test_an_exception_in_the_engine_becomes_an_answer(make: Make, monkeypatch: p
     before = texts(widget)
     answer = change(widget, type="replace", start=0, stop=1, text="They")
     assert answer["type"] == "failed"
-    assert "ZeroDivisionError" in answer["problem"]["detail"]
+    assert answer["problem"]["detail"] == "ZeroDivisionError: division by zero."
     assert texts(widget) == before
 
 
@@ -469,6 +469,7 @@ def test_what_is_said_in_the_browser_is_a_sentence_and_never_speaks_of_code(make
         problem = answer["problem"]
         assert problem["advice"] == stands
         assert problem["detail"][0].isupper()
+        assert problem["detail"][-1] == "."
         assert "()" not in problem["detail"]
         assert "session." not in problem["detail"]
         assert "memory." not in problem["detail"]
