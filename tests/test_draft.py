@@ -362,6 +362,22 @@ def test_a_fix_is_the_persons_in_every_pass_also_where_the_words_around_it_moved
             assert [t.text for t in stage.tokens if t.origin == "yours"] == fixes, stage.caption
 
 
+def test_playback_shows_the_left_part_that_was_written_also_when_the_old_one_won() -> None:
+    with camit.Session(model(), learning=False, stability=1.0) as session:
+        draft = session.open("虽然昨天下了一整天的雨，我们还是按计划去了山里。")
+        lost = 0
+        for place in range(4, len(draft.tokens) - 1):
+            draft.replace(place, "mountain")
+            backward, result = ([t.text for t in stage.tokens] for stage in draft.trace[2:])
+            fix = result.index("mountain")
+            behind = len(result) - fix  # with it
+            assert backward[-behind:] == result[-behind:], "the right part that won stands in both"
+            kept = result[:fix] == [t.text for t in draft.trace[0].tokens][:place]
+            lost += kept and backward != result
+            draft.undo()
+    assert lost, "no old left part won here: choose another sentence"
+
+
 @pytest.mark.parametrize(
     ("protocol", "passes"),
     [("replace-only", []), ("unidirectional", ["forward"]), ("unidirectional-grid", ["forward"])],

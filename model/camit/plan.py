@@ -15,7 +15,7 @@ from typing import Literal, TypeGuard
 
 from camit.errors import InputError
 from camit.search.problem import Phrase
-from camit.search.revise import Protocol, Request, Revision
+from camit.search.revise import Protocol, Request, Revision, Whole
 from camit.search.sides import Part
 from camit.text import Vocabulary, normalise
 from camit.tokens import Origin, Token
@@ -36,8 +36,7 @@ _PASSES: dict[Protocol, dict[StageName, str]] = {
     "bidirectional": {
         "forward": "Forward: a new right part is written behind your fix. It competes with the old one.",
         "backward": (
-            "Backward: a left part is written before the new right part and before the old one, and competes "
-            "with the old left part. This pair won."
+            "Backward: a new left part is written before the right part that won. It competes with the old."
         ),
     },
 }
@@ -115,35 +114,16 @@ class Plan:
     starts: bool
     ends: bool
 
-    def fixed_after(self, revision: Revision, vocabulary: Vocabulary) -> tuple[Fixed, ...]:
-        """The fixed words where they stand in the revised sentence."""
-        return self._fixed(revision.pieces, [start for start, _ in revision.fixed], vocabulary)
-
-    def fixed_forward(self, revision: Revision, vocabulary: Vocabulary) -> tuple[Fixed, ...]:
-        """The fixed words where they stand after the forward pass alone."""
-        if revision.forward == revision.pieces:
-            return self.fixed_after(revision, vocabulary)
-        left, pieces = self.request.left, revision.forward
-        starts = [*(start for start, _ in left.fixed), len(left.pieces)]
-        at = len(left.pieces) + len(self.request.focus)
-        for phrase in self.request.right.phrases:
-            found = _find(vocabulary, phrase, pieces, at)
-            if found is None:
-                break
-            starts.append(found)
-            at = found + len(phrase)
-        return self._fixed(pieces, starts, vocabulary)
-
-    def _fixed(self, pieces: Phrase, starts: Sequence[int], vocabulary: Vocabulary) -> tuple[Fixed, ...]:
-        """The fixed words of a sentence in which their phrases begin at these pieces."""
-        words = [word.start for word in vocabulary.words(pieces)]
+    def fixed_in(self, whole: Whole, vocabulary: Vocabulary) -> tuple[Fixed, ...]:
+        """The fixed words where they stand in a sentence the search wrote."""
+        words = [word.start for word in vocabulary.words(whole.pieces)]
         # A word may begin before its phrase, by a space mark that stands alone.
-        places = [bisect_right(words, start) - 1 for start in starts]
+        places = [bisect_right(words, start) - 1 for start, _ in whole.fixed]
         n = len(self.left)
         return (
             *(f.shifted(place - f.start) for f, place in zip(self.left, places[:n], strict=True)),
             *(f.shifted(places[n]) for f in self.focus),
-            *(f.shifted(place - f.start) for f, place in zip(self.right, places[n + 1 :], strict=False)),
+            *(f.shifted(place - f.start) for f, place in zip(self.right, places[n + 1 :], strict=True)),
         )
 
 
@@ -287,7 +267,7 @@ def revised(
 
     `tokens` are those of the revision. `protocol` says which passes to keep for playback; without it, none.
     """
-    fixed = plan.fixed_after(revision, vocabulary)
+    fixed = plan.fixed_in(revision.result, vocabulary)
     before = version.tokens
     return replace(
         version,
@@ -306,14 +286,12 @@ def _passes(
     plan: Plan, revision: Revision, before: Sequence[Token], vocabulary: Vocabulary, protocol: Protocol
 ) -> tuple[Stage, ...]:
     """The passes of a revision."""
-    written = {
-        "forward": (revision.forward, plan.fixed_forward(revision, vocabulary)),
-        "backward": (revision.backward, plan.fixed_after(revision, vocabulary)),
-    }
-    return tuple(
-        Stage(name, _words(*written[name], before, vocabulary), caption)
-        for name, caption in _PASSES[protocol].items()
-    )
+    written = {"forward": revision.forward, "backward": revision.backward}
+
+    def shown(whole: Whole) -> tuple[Token, ...]:
+        return _words(whole.pieces, plan.fixed_in(whole, vocabulary), before, vocabulary)
+
+    return tuple(Stage(name, shown(written[name]), caption) for name, caption in _PASSES[protocol].items())
 
 
 def _words(
@@ -430,16 +408,6 @@ def _pieces_of(vocabulary: Vocabulary, part: Phrase, fixed: Sequence[Fixed]) -> 
     """Fixed words of a part as slices of its pieces."""
     words = vocabulary.words(part)
     return tuple((words[f.start].start, words[f.stop - 1].stop) for f in fixed)
-
-
-def _find(vocabulary: Vocabulary, phrase: Phrase, pieces: Phrase, start: int) -> int | None:
-    """Where a phrase begins that ends with a word, from piece `start` on."""
-    for at in range(start, len(pieces) - len(phrase) + 1):
-        stop = at + len(phrase)
-        ends = stop == len(pieces) or vocabulary.boundary(pieces[stop - 1], pieces[stop])
-        if ends and pieces[at:stop] == phrase:
-            return at
-    return None
 
 
 def _once(

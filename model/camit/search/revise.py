@@ -74,16 +74,31 @@ class Request:
     once: tuple[Phrase, ...] = ()  # fixes that must not appear a second time
 
 
-@dataclass(frozen=True)
-class Revision:
-    """The sentence after a fix, where all fixes stand in it, and the stages that led there."""
+class Whole(NamedTuple):
+    """A whole sentence, and where all fixes stand in it."""
 
     pieces: Phrase
     fixed: tuple[Span, ...]  # earlier fixes on the left, the new one, earlier fixes on the right
-    focus: int  # index of the new fix in `fixed`
-    forward: Phrase  # after the first pass: old left part, fix, new right part
-    backward: Phrase  # after the second pass: new left part, fix, right part
+
+    @classmethod
+    def of(cls, left: Part, focus: Phrase, right: Part) -> Whole:
+        end = len(left.pieces) + len(focus)
+        later = ((start + end, stop + end) for start, stop in right.fixed)
+        return cls((*left.pieces, *focus, *right.pieces), (*left.fixed, (len(left.pieces), end), *later))
+
+
+@dataclass(frozen=True)
+class Revision:
+    """The sentence after a fix, and the stages that led there."""
+
+    result: Whole
+    forward: Whole  # after the first pass: old left part, fix, new right part
+    backward: Whole  # after the second pass: new left part, fix, the right part that won
     score: float
+
+    @property
+    def pieces(self) -> Phrase:
+        return self.result.pieces
 
 
 class _Reading(NamedTuple):
@@ -95,6 +110,7 @@ class _Reading(NamedTuple):
 class _Candidate:
     left: Part
     right: Part
+    new_left: Part | None = None  # what the second pass would write before this right part
 
 
 @dataclass
@@ -236,7 +252,7 @@ class Searcher:
         sides = self._lefts([requests[n] for n, _ in flat], [right for _, right in flat])
         lefts = self._parts_read(backward, sides, self.settings.lefts)
         candidates = [
-            (n, _Candidate(left.mirrored, right))
+            (n, _Candidate(left.mirrored, right, found[0].mirrored))
             for (n, right), found in zip(flat, lefts, strict=True)
             for left in _unique(found)
         ]
@@ -285,8 +301,8 @@ class Searcher:
             )
             if problem.prefix:
                 spans = ((0, len(problem.prefix)), *spans)
-            pieces = (*problem.prefix, *written.pieces)
-            revisions.append(Revision(pieces, spans, len(request.left.fixed), pieces, pieces, written.score))
+            whole = Whole((*problem.prefix, *written.pieces), spans)
+            revisions.append(Revision(whole, whole, whole, written.score))
         return revisions
 
     def _score(
@@ -350,16 +366,13 @@ class Searcher:
     def _revision(
         self, request: Request, chosen: _Candidate, value: float, first: Part | None = None
     ) -> Revision:
-        left, focus, right = chosen.left, request.focus, chosen.right
-        shift = len(left.pieces) + len(focus)
-        fixed = (
-            *left.fixed,
-            (len(left.pieces), shift),
-            *((a + shift, b + shift) for a, b in right.fixed),
+        focus = request.focus
+        return Revision(
+            Whole.of(chosen.left, focus, chosen.right),
+            Whole.of(request.left, focus, first or chosen.right),
+            Whole.of(chosen.new_left or chosen.left, focus, chosen.right),
+            value,
         )
-        pieces = (*left.pieces, *focus, *right.pieces)
-        forward = (*request.left.pieces, *focus, *(first or right).pieces)
-        return Revision(pieces, fixed, len(left.fixed), forward, pieces, value)
 
 
 def _spans(starts: Sequence[int], phrases: Sequence[Phrase]) -> tuple[Span, ...]:
