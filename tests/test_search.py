@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from typing import ClassVar
 
 import pytest
@@ -20,7 +21,7 @@ from camit.networks import Encoded, Features, Network, State
 from camit.search.direction import Direction
 from camit.search.grid import PATIENCE, search
 from camit.search.problem import Copy, Mixed, Phrase, Problem, Written
-from camit.search.revise import Request, Searcher, Settings
+from camit.search.revise import Request, Revision, Searcher, Settings
 from camit.search.rules import WORD_LIMIT
 from camit.search.scoring import Directions, Sources, read_sources, score
 from camit.search.sides import Part
@@ -588,38 +589,26 @@ def request_for(vocabulary: Vocabulary, pieces: Phrase, at: int, text: str) -> R
     return Request(0, Part(pieces[: word.start]), focus, Part(rest))
 
 
-def check_revision(vocabulary: Vocabulary, request: Request, revision: object) -> None:
-    from camit.search.revise import Revision
-
-    assert isinstance(revision, Revision)
+def check_revision(vocabulary: Vocabulary, request: Request, revision: Revision) -> None:
+    """In the result and in every pass each fix stands, in order and on word boundaries."""
     expected = [*request.left.phrases, request.focus, *request.right.phrases]
-    assert [revision.pieces[a:b] for a, b in revision.fixed] == expected
-    assert revision.fixed[revision.focus] == revision.fixed[len(request.left.fixed)]
-    for (_, stop), (start, _) in zip(revision.fixed, revision.fixed[1:], strict=False):
-        assert stop <= start
-    for span in revision.fixed:
-        for at in span:
-            if 0 < at < len(revision.pieces):
-                assert vocabulary.boundary(revision.pieces[at - 1], revision.pieces[at])
+    for pieces, fixed in (revision.result, revision.forward, revision.backward):
+        assert [pieces[a:b] for a, b in fixed] == expected
+        for (_, stop), (start, _) in pairwise(fixed):
+            assert stop <= start
+        for span in fixed:
+            for at in span:
+                if 0 < at < len(pieces):
+                    assert vocabulary.boundary(pieces[at - 1], pieces[at])
 
 
-def again(vocabulary: Vocabulary, request: Request, revision: object, at: int, text: str) -> Request:
+def again(vocabulary: Vocabulary, revision: Revision, at: int, text: str) -> Request:
     """A further fix on a revised sentence; what it covers of earlier fixes gives way."""
-    from camit.search.revise import Revision
-
-    assert isinstance(revision, Revision)
     fresh = request_for(vocabulary, revision.pieces, at, text)
     start = len(fresh.left.pieces)
-    stop = (
-        len(revision.pieces)
-        - len(revision.pieces[start:])
-        + len(revision.pieces[start:])
-        - len(fresh.right.pieces)
-    )
-    left = tuple(span for span in revision.fixed if span[1] <= start)
-    right = tuple((a - stop, b - stop) for a, b in revision.fixed if a >= stop)
-    if len(fresh.right.pieces) != len(revision.pieces) - stop:
-        right = ()
+    stop = len(revision.pieces) - len(fresh.right.pieces)
+    left = tuple(span for span in revision.result.fixed if span[1] <= start)
+    right = tuple((a - stop, b - stop) for a, b in revision.result.fixed if a >= stop)
     return replace(fresh, left=replace(fresh.left, fixed=left), right=replace(fresh.right, fixed=right))
 
 
@@ -641,7 +630,7 @@ def test_revisions_of_the_embedded_model_keep_every_fix(
     for at, text in fixes[1:]:
         revision = searcher.revise([request])[0]
         check_revision(vocabulary, request, revision)
-        request = again(vocabulary, request, revision, at, text)
+        request = again(vocabulary, revision, at, text)
     revision = searcher.revise([request])[0]
     check_revision(vocabulary, request, revision)
     assert vocabulary.decode(request.focus) in vocabulary.decode(revision.pieces)
@@ -671,7 +660,7 @@ def test_revisions_of_random_networks_keep_every_fix(
     for at, text in fixes[1:]:
         revision = searcher.revise([request])[0]
         check_revision(vocabulary, request, revision)
-        request = again(vocabulary, request, revision, at, text)
+        request = again(vocabulary, revision, at, text)
     check_revision(vocabulary, request, searcher.revise([request])[0])
 
 
