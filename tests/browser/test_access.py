@@ -105,7 +105,12 @@ def test_axe_finds_nothing_in_either_theme(
         for name in ("Keys and help", "Copy, export, settings"):
             widget.get_by_role("button", name=name).click()
             assert violations() == [], name
-            page.keyboard.press("Escape")
+            if name == "Keys and help":
+                page.keyboard.press("Escape")
+        widget.get_by_role("menuitem", name="Settings…").click()
+        assert violations() == [], "settings"
+        page.keyboard.press("Escape")
+        expect(widget.get_by_role("button", name="Copy, export, settings")).to_be_focused()
     finally:
         page.evaluate("jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' })")
 
