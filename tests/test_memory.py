@@ -12,7 +12,7 @@ import torch
 import camit
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.gate import FILE, Gates, Keys, Match, MemoryReader, evidence
-from camit.memory import MemorySnapshot, RevisionMemory
+from camit.memory import Alignment, MemorySnapshot, RevisionMemory, match_anchors
 from camit.networks import Features
 from camit.search.problem import Phrase
 from camit.search.revise import Readers
@@ -74,6 +74,16 @@ def test_an_entry_says_what_it_is_and_where_it_comes_from() -> None:
     assert (entry.sentence, entry.pinned, entry.copies) == (7, False, 0)
     assert entry.target_pieces[entry.start : entry.stop] == entry.pieces
     assert entry.anchor[0][0] == "教堂"
+
+
+def test_source_words_that_are_hardly_looked_at_are_anchors_all_the_same() -> None:
+    """A network that looks almost nowhere in particular once led to an anchor of weight 0."""
+    words, nowhere = ("猫", "狗"), torch.tensor([[1.0, 0.0]])
+    hardly = torch.tensor([[1e-12, 1e-12]])
+    anchor = Alignment(words, nowhere, hardly).anchors(0, 1)
+    assert [word for word, _ in anchor] == ["猫"]
+    chosen, match = match_anchors(tiny_translator(), "大猫", [anchor])
+    assert chosen == [0] and match.found.tolist() == [1.0]
 
 
 def test_punctuation_is_not_worth_remembering_and_a_span_is_written_once() -> None:

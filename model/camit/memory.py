@@ -552,7 +552,7 @@ class Alignment:
         best: dict[str, float] = {}
         for weight, word in ranked[:ANCHORS]:
             if weight > 0.0 and weight >= 0.5 * ranked[0][0]:
-                best.setdefault(word, round(weight, 4))
+                best.setdefault(word, float(f"{weight:.4g}"))  # never rounded to 0
         return tuple(best.items())
 
 
