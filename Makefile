@@ -1,4 +1,4 @@
-# Two commands matter: `make lab` and `make test`. Everything they install goes into .venv (`make clean` removes it).
+# Two commands matter: `make lab` and `make test`. Python packages go into .venv (`make clean` removes it).
 # The environment's stamps are named after the pins they were made from: a second run installs nothing, a new pin does.
 
 PYTHON ?= python3

@@ -17,7 +17,7 @@ OLDEST_PYTHON = "3.11.2"  # Debian 12
 NOT_PINNED = {"camit-widget", "pip", "setuptools", "wheel"}  # ourselves, and what the environment came with
 HEADER = f"""\
 # The versions the tests ran with, all installable on Python {OLDEST_PYTHON}; `make pins` writes this file.
-# Used as `pip install -c constraints.txt`: without the pin on torch, an install may bring gigabytes of CUDA.
+# Used as `pip install -c constraints.txt`: a looser pin on torch may bring another build.
 """
 
 

@@ -64,6 +64,18 @@ def fresh_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
+# Weights and vocabularies, the memory's gates, and the sets that guard and anchor what is learned.
+MODEL = (
+    "config.json",
+    "model.safetensors",
+    "source.model",
+    "target.model",
+    "memory.safetensors",
+    "guard.tsv",
+    "replay.tsv",
+)
+
+
 def needed(distribution: Distribution) -> list[Distribution]:
     """What a distribution declares that it needs, and what that needs in its turn, as installed here."""
     found: dict[str, Distribution] = {}
@@ -84,8 +96,7 @@ def needed(distribution: Distribution) -> list[Distribution]:
 def test_the_wheel_carries_bundle_model_types_and_licences(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {
-        "camit/checkpoints/zh-en/config.json",
-        "camit/checkpoints/zh-en/model.safetensors",
+        *(f"camit/checkpoints/zh-en/{name}" for name in MODEL),
         "camit/py.typed",
         "camit_widget/py.typed",
         "camit_widget/static/widget.css",

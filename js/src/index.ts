@@ -1,4 +1,5 @@
-/** The bundle: `render` is what anywidget calls for each view, `mount` what an offline page calls. No state lives here. */
+/** The bundle: `render` is what anywidget calls for each view, `mount` what an offline page calls, `show` what any other
+ * host may call. No state lives here. */
 import type { RenderProps } from "@anywidget/types";
 import { render as draw, h } from "preact";
 import { App } from "./components/App";
@@ -24,4 +25,4 @@ function mount(element: HTMLElement, page: Page): () => void {
   return show(new Offline(page), element);
 }
 
-export default { render, mount };
+export default { render, mount, show };

@@ -105,8 +105,9 @@ export function MemoryView() {
         </button>
       )}
       <p class="camit-footnote">
-        A row is a correction of yours. The stronger a cell, the more of that word came from it: θ·r, trust in
-        the memory times this entry’s share. Open a row to see where it came from.
+        A row is a correction of yours. The stronger a cell, the more weight it had where that word was
+        chosen: θ·r, trust in the memory times this entry’s share. It was copied where a word carries its
+        mark. Open a row to see where it came from.
       </p>
       <RememberForm />
     </div>

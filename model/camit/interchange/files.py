@@ -152,7 +152,8 @@ def write(
     chosen = format or _by_suffix(path)
     if chosen is None:
         raise InputError(
-            f"{path.name!r} does not say its format; end it with {', '.join(_SUFFIXES)}, or give format=..."
+            f"{path.name!r} does not say its format; end it with {', '.join(_SUFFIXES)}, or give format=... "
+            "(a web page is written by widget.to_html)."
         )
     text = export(
         what,
