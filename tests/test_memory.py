@@ -10,9 +10,10 @@ import pytest
 import torch
 
 import camit
+from camit.alignment import Alignment, match_anchors
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.gate import FILE, Gates, Keys, Match, MemoryReader, evidence
-from camit.memory import Alignment, MemorySnapshot, RevisionMemory, match_anchors
+from camit.memory import MemorySnapshot, RevisionMemory
 from camit.networks import Features
 from camit.search.problem import Phrase
 from camit.search.revise import Readers

@@ -21,6 +21,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from camit.alignment import ANCHORS, Alignment, Anchor, match_anchors, says_something
 from camit.checkpoint import write_atomically
 from camit.errors import InputError, SessionError
 from camit.gate import Gates, Keys, Match, MemoryReader
@@ -32,8 +33,6 @@ from camit.text import SPECIALS, normalise, screen_words
 from camit.translator import Translator, copied_words
 
 Preset = Literal["default", "paper"]
-Anchor = tuple[str, float]
-ANCHORS = 3  # source words an entry stands for, at most
 REKEY_STEP = 16  # sentences read at once
 MOST_AGREED = 3  # later sentences that count for an entry
 
@@ -222,9 +221,10 @@ class RevisionMemory:
         ids = self._translator.encode_source(source)
         pieces = tuple(self._translator.target_vocabulary.encode(text))
         read = _read(self._translator, [(ids, pieces)])
-        words = tuple(w for w, _ in screen_words(source, self._translator.source_language) if _says(w))
+        words = screen_words(source, self._translator.source_language)
+        said = tuple(word for word, _ in words if says_something(word))
         # A term stands for itself as a whole; of a sentence, any word.
-        anchor = ("".join(source.split()),) if len(words) <= ANCHORS else words
+        anchor = ("".join(source.split()),) if len(said) <= ANCHORS else said
         entry = MemoryEntry(
             id=self._next_id,
             text=text,
@@ -513,87 +513,6 @@ def _pick(read: dict[bool, Features], wanted: Sequence[tuple[int, MemoryEntry]])
     return {b: Keys(f.s[rows, at[b]].clone(), f.c[rows, at[b]].clone()) for b, f in read.items()}
 
 
-@dataclass(frozen=True)
-class Alignment:
-    """How strongly each target position looks at each source word; forward and backward in the text's
-    order."""
-
-    words: tuple[str, ...]
-    forward: Tensor  # [pieces, words]
-    backward: Tensor  # [pieces, words]
-
-    @classmethod
-    def of(
-        cls,
-        translator: Translator,
-        source: str,
-        ids: Sequence[int],
-        forward: Tensor,
-        backward: Tensor,
-        length: int,
-    ) -> Alignment:
-        """From the attention [positions, source] of both decoders along a sentence of `length` pieces."""
-        words = tuple(word for word, _ in screen_words(source, translator.source_language))
-        spread = translator.alignment(source, ids)
-        return cls(
-            words,
-            forward[:length, : len(ids)] @ spread,
-            backward[:length, : len(ids)].flip(0) @ spread,
-        )
-
-    def anchors(self, start: int, stop: int) -> tuple[Anchor, ...]:
-        """The source words of a phrase: where both decoders look while they write it, and nothing far
-        behind."""
-        both = torch.sqrt(self.forward[start:stop].mean(0) * self.backward[start:stop].mean(0)).tolist()
-        ranked = sorted(
-            ((weight, word) for weight, word in zip(both, self.words, strict=True) if _says(word)),
-            reverse=True,
-        )
-        best: dict[str, float] = {}
-        for weight, word in ranked[:ANCHORS]:
-            if weight > 0.0 and weight >= 0.5 * ranked[0][0]:
-                best.setdefault(word, float(f"{weight:.4g}"))  # never rounded to 0
-        return tuple(best.items())
-
-
-def match_anchors(
-    translator: Translator, source: str, anchors: Sequence[tuple[Anchor, ...]]
-) -> tuple[list[int], Match]:
-    """Which of the entries with these anchors have one of their source words in this source, and where."""
-    text = "".join(source.split())
-    vocabulary = translator.source_vocabulary
-    owners: list[int] = []  # the piece each character belongs to
-    ids = translator.encode_source(source)
-    for row, index in enumerate(ids):
-        owners.extend([row] * vocabulary.characters(index))
-    chosen: list[int] = []
-    columns, found, rarity, times = [], [], [], []
-    places: dict[str, tuple[list[int], int, float]] = {}
-    for n, anchor in enumerate(anchors):
-        rows: list[int] = []
-        share, count, rare = 0.0, 0, 0.0
-        for word, weight in anchor:
-            if word not in text:
-                continue
-            if word not in places:
-                starts = [at for at in range(len(text)) if text.startswith(word, at)]
-                cover = [owner for at in starts for owner in owners[at : at + len(word)]]
-                places[word] = cover, len(starts), vocabulary.rarity(vocabulary.encode(word))
-            cover, often, rareness = places[word]
-            rows += cover
-            share, count, rare = share + weight, max(count, often), max(rare, rareness)
-        if rows:
-            column = torch.zeros(len(ids))
-            column[rows] = 1.0
-            chosen.append(n)
-            columns.append(column)
-            found.append(share / sum(weight for _, weight in anchor))
-            rarity.append(rare)
-            times.append(count)
-    pieces = torch.stack(columns, dim=1) if columns else torch.zeros(len(ids), 0)
-    return chosen, Match(pieces, torch.tensor(found), torch.tensor(rarity), tuple(times))
-
-
 def _experience(entry: MemoryEntry) -> float:
     """Later sentences for an entry, less those against it. What was added by hand has its credit already:
     with more, it is written as the first word of a sentence, wherever it belongs."""
@@ -604,10 +523,6 @@ def _experience(entry: MemoryEntry) -> float:
 def _spaced(words: Iterable[str]) -> str:
     """Words in small letters, ready to be found among others."""
     return f" {' '.join(words)} ".lower()
-
-
-def _says(word: str) -> bool:
-    return any(c.isalnum() for c in word)
 
 
 def _read_tsv(path: Path) -> list[tuple[str, str]]:

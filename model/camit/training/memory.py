@@ -22,10 +22,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from camit.alignment import Alignment, Anchor, match_anchors
 from camit.corpus import documents, read_corpus
 from camit.errors import TrainingError
 from camit.gate import Gate, Gates, Keys, PaperGate, evidence
-from camit.memory import PRESETS, Alignment, Anchor, match_anchors
+from camit.memory import PRESETS
 from camit.networks import Features
 from camit.search.problem import Phrase
 from camit.search.rules import occurrences

@@ -1,0 +1,105 @@
+"""Which source words a target word stands for, as both decoders' attention tells it.
+
+The paper's memory knows where a fix was made only by decoding states. Here an entry also has *anchors*, its
+source words: it is read only where one of them stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from camit.gate import Match
+from camit.text import screen_words
+from camit.translator import Translator
+
+Anchor = tuple[str, float]
+ANCHORS = 3  # source words an entry stands for, at most
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How strongly each target position looks at each source word; forward and backward in the text's
+    order."""
+
+    words: tuple[str, ...]
+    forward: Tensor  # [pieces, words]
+    backward: Tensor  # [pieces, words]
+
+    @classmethod
+    def of(
+        cls,
+        translator: Translator,
+        source: str,
+        ids: Sequence[int],
+        forward: Tensor,
+        backward: Tensor,
+        length: int,
+    ) -> Alignment:
+        """From the attention [positions, source] of both decoders along a sentence of `length` pieces."""
+        words = tuple(word for word, _ in screen_words(source, translator.source_language))
+        spread = translator.alignment(source, ids)
+        return cls(
+            words,
+            forward[:length, : len(ids)] @ spread,
+            backward[:length, : len(ids)].flip(0) @ spread,
+        )
+
+    def anchors(self, start: int, stop: int) -> tuple[Anchor, ...]:
+        """The source words of a phrase: where both decoders look while they write it, and nothing far
+        behind."""
+        both = torch.sqrt(self.forward[start:stop].mean(0) * self.backward[start:stop].mean(0)).tolist()
+        ranked = sorted(
+            ((weight, word) for weight, word in zip(both, self.words, strict=True) if says_something(word)),
+            reverse=True,
+        )
+        best: dict[str, float] = {}
+        for weight, word in ranked[:ANCHORS]:
+            if weight > 0.0 and weight >= 0.5 * ranked[0][0]:
+                best.setdefault(word, float(f"{weight:.4g}"))  # never rounded to 0
+        return tuple(best.items())
+
+
+def match_anchors(
+    translator: Translator, source: str, anchors: Sequence[tuple[Anchor, ...]]
+) -> tuple[list[int], Match]:
+    """Which of the entries with these anchors have one of their source words in this source, and where."""
+    text = "".join(source.split())
+    vocabulary = translator.source_vocabulary
+    owners: list[int] = []  # the piece each character belongs to
+    ids = translator.encode_source(source)
+    for row, index in enumerate(ids):
+        owners.extend([row] * vocabulary.characters(index))
+    chosen: list[int] = []
+    columns, found, rarity, times = [], [], [], []
+    places: dict[str, tuple[list[int], int, float]] = {}
+    for n, anchor in enumerate(anchors):
+        rows: list[int] = []
+        share, count, rare = 0.0, 0, 0.0
+        for word, weight in anchor:
+            if word not in text:
+                continue
+            if word not in places:
+                starts = [at for at in range(len(text)) if text.startswith(word, at)]
+                cover = [owner for at in starts for owner in owners[at : at + len(word)]]
+                places[word] = cover, len(starts), vocabulary.rarity(vocabulary.encode(word))
+            cover, often, rareness = places[word]
+            rows += cover
+            share, count, rare = share + weight, max(count, often), max(rare, rareness)
+        if rows:
+            column = torch.zeros(len(ids))
+            column[rows] = 1.0
+            chosen.append(n)
+            columns.append(column)
+            found.append(share / sum(weight for _, weight in anchor))
+            rarity.append(rare)
+            times.append(count)
+    pieces = torch.stack(columns, dim=1) if columns else torch.zeros(len(ids), 0)
+    return chosen, Match(pieces, torch.tensor(found), torch.tensor(rarity), tuple(times))
+
+
+def says_something(word: str) -> bool:
+    return any(c.isalnum() for c in word)
