@@ -4,6 +4,7 @@ browser.
 
 from __future__ import annotations
 
+import base64
 import pathlib
 import typing
 import unicodedata
@@ -31,14 +32,20 @@ class Figure:
     >>> figure.save("figure.svg")    # doctest: +SKIP
     """
 
-    def __init__(self, svg: str) -> None:
+    def __init__(self, svg: str, title: str) -> None:
         self.svg = svg
+        self.title = title
 
     def __repr__(self) -> str:
-        return f"<Figure: SVG of {len(self.svg)} characters; .save(path) keeps it>"
+        return f"<Figure: {self.title}; .save(path) keeps it as SVG>"
 
     def _repr_svg_(self) -> str:
         return self.svg
+
+    def _repr_html_(self) -> str:
+        # JupyterLab shows SVG itself only in notebooks that are trusted, which a fresh clone is not.
+        data = base64.b64encode(self.svg.encode()).decode()
+        return f"<img alt={quoteattr(self.title)} src='data:image/svg+xml;base64,{data}'>"
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write the picture to a file and return its path."""
@@ -191,5 +198,6 @@ def _svg(width: float, height: float, parts: Iterable[str], title: str) -> Figur
     size = f"width='{width:.0f}' height='{height:.0f}' viewBox='0 0 {width:.0f} {height:.0f}'"
     return Figure(
         f"<svg xmlns='http://www.w3.org/2000/svg' {size} role='img' aria-label={quoteattr(title)} {_FONT}>"
-        f"<rect width='100%' height='100%' fill='#fff'/>{''.join(parts)}</svg>"
+        f"<rect width='100%' height='100%' fill='#fff'/>{''.join(parts)}</svg>",
+        title,
     )

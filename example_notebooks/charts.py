@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
+from camit_widget.figures import Figure
+
 COLOURS = ("#b4480a", "#0b57c4", "#3a7d34", "#6f42c1", "#8a6d00", "#5b6470")
 _INK, _DIM, _RULE = "#1f2328", "#575e66", "#d9dad6"
 # What happened to a word, as in the widget: yours, mended by the model, kept.
@@ -20,23 +22,15 @@ _COPIED = ("#6f42c1", "700")
 _FONT = "Helvetica, Arial, 'Noto Sans', 'Noto Sans CJK SC', sans-serif"
 
 
-class Chart:
-    """Shown when it is the last line of a cell."""
-
-    def __init__(self, parts: Sequence[str], width: float, height: float, title: str) -> None:
-        self.svg = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-            f'width="{width:.0f}" height="{height:.0f}" role="img" font-family="{_FONT}" font-size="12">'
-            f"<title>{escape(title)}</title>"
-            f'<rect x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1:.0f}" rx="8" '
-            f'fill="#fdfdfc" stroke="{_RULE}"/>' + "".join(parts) + "</svg>"
-        )
-
-    def __repr__(self) -> str:
-        return "<Chart>"
-
-    def _repr_svg_(self) -> str:
-        return self.svg
+def _chart(parts: Sequence[str], width: float, height: float, title: str) -> Figure:
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" role="img" font-family="{_FONT}" font-size="12">'
+        f"<title>{escape(title)}</title>"
+        f'<rect x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1:.0f}" rx="8" '
+        f'fill="#fdfdfc" stroke="{_RULE}"/>' + "".join(parts) + "</svg>"
+    )
+    return Figure(svg, title)
 
 
 def lines(
@@ -47,7 +41,7 @@ def lines(
     y: str,
     from_zero: bool = False,
     width: int = 640,
-) -> Chart:
+) -> Figure:
     """One line per name through its points (x, y), labelled at its end."""
     points = [point for line in series.values() for point in line]
     x_low, x_high = min(p[0] for p in points), max(p[0] for p in points)
@@ -83,7 +77,7 @@ def lines(
     for height, name, colour in sorted(ends):
         lowest = max(height + 4, lowest + 15)
         parts.append(_text(right + 8, lowest, name, fill=colour))
-    return Chart(parts, width, max(bottom + 50, lowest + 16), title)
+    return _chart(parts, width, max(bottom + 50, lowest + 16), title)
 
 
 def bars(
@@ -93,7 +87,7 @@ def bars(
     shown: str = "{:.2f}",
     high: float | None = None,
     width: int = 640,
-) -> Chart:
+) -> Figure:
     """A horizontal bar per (label, value); values are not negative."""
     top = high or max((value for _, value in values), default=1.0) or 1.0
     left = 26 + 6.6 * max(_length(label) for label, _ in values)
@@ -106,12 +100,12 @@ def bars(
             f'<rect x="{left:.1f}" y="{y}" width="{length:.1f}" height="17" rx="2" fill="{COLOURS[1]}"/>'
         )
         parts.append(_text(left + length + 7, y + 13, shown.format(value), fill=_DIM))
-    return Chart(parts, width, 42 + 24 * len(values) + 14, title)
+    return _chart(parts, width, 42 + 24 * len(values) + 14, title)
 
 
 def gains(
     values: Sequence[tuple[str, float]], *, title: str, shown: str = "{:+.1f}", width: int = 760
-) -> Chart:
+) -> Figure:
     """A horizontal bar per (label, value): right of the line what is gained, left of it what is lost."""
     left = 26 + 6.6 * max(_length(label) for label, _ in values)
     lowest, highest = min(0.0, *(value for _, value in values)), max(0.0, *(value for _, value in values))
@@ -130,10 +124,10 @@ def gains(
         parts.append(_text(beside[0], y + 13, shown.format(value), anchor=beside[1], fill=_DIM))
     bottom = 42.0 + 24 * len(values)
     parts.append(_line(zero, 38, zero, bottom))
-    return Chart(parts, width, bottom + 14, title)
+    return _chart(parts, width, bottom + 14, title)
 
 
-def sentences(rows: Sequence[tuple[str, Sequence[Any]]], *, title: str, width: int = 760) -> Chart:
+def sentences(rows: Sequence[tuple[str, Sequence[Any]]], *, title: str, width: int = 760) -> Figure:
     """A sentence per (label, tokens): orange a person wrote, blue the model changed, purple is copied."""
     left = 30 + 6.6 * max(_length(label) for label, _ in rows)
     letters = (width - left - 20) / 7.0
@@ -158,7 +152,7 @@ def sentences(rows: Sequence[tuple[str, Sequence[Any]]], *, title: str, width: i
             )
             used += _length(word)
         parts.append(_flow(left, y, line))
-    return Chart(parts, width, y + 18, title)
+    return _chart(parts, width, y + 18, title)
 
 
 def heat(
@@ -168,8 +162,8 @@ def heat(
     *,
     title: str,
     high: float = 1.0,
-) -> Chart:
-    """A table of shades: values[row][column] from 0 (white) to `high` (blue)."""
+) -> Figure:
+    """A table of shades: values[row][column] from 0 (white) to `high` (blue); below 0 it is orange."""
     cell = 26
     left = 24 + 6.6 * max(_length(row) for row in rows)
     top = 44 + 6.2 * max(_length(column) for column in columns) * 0.72
@@ -182,15 +176,23 @@ def heat(
     for m, row in enumerate(rows):
         y = top + cell * m
         parts.append(_text(left - 8, y + 17, row, anchor="end"))
-        for n, value in enumerate(values[m]):
-            shade = max(0.0, min(1.0, value / high))
-            parts.append(
-                f'<rect x="{left + cell * n:.1f}" y="{y:.1f}" width="{cell - 2}" height="{cell - 2}" rx="3" '
-                f'fill="{COLOURS[1]}" fill-opacity="{shade:.2f}" stroke="{_RULE}">'
-                f"<title>{value:.2f}</title></rect>"
-            )
+        parts += [_shade(left + cell * n, y, value, high) for n, value in enumerate(values[m])]
+    below = any(value < -0.005 * high for row in values for value in row)
+    scale = [high * n / 4 for n in range(-2 if below else 0, 5)]
+    y = top + cell * len(rows) + 14
+    for n, value in enumerate(scale):
+        parts.append(_shade(16 + 40 * n, y, value, high))
+        parts.append(_text(28 + 40 * n, y + 38, f"{value:.2f}", anchor="middle", fill=_DIM, size=10))
     width = left + cell * len(columns) + 6.2 * _length(columns[-1]) * 0.72 + 20
-    return Chart(parts, max(width, 40 + 7 * _length(title)), top + cell * len(rows) + 14, title)
+    return _chart(parts, max(width, 40 + 7 * _length(title), 30 + 40 * len(scale)), y + 50, title)
+
+
+def _shade(x: float, y: float, value: float, high: float) -> str:
+    colour, opacity = COLOURS[1 if value >= 0 else 0], min(1.0, abs(value) / high)
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="24" height="24" rx="3" fill="{colour}" '
+        f'fill-opacity="{opacity:.2f}" stroke="{_RULE}"><title>{value:.2f}</title></rect>'
+    )
 
 
 def _flow(x: float, y: float, spans: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ LARGEST = 400_000  # bytes of one stored notebook
 # Of a rich output only what a web page shows without a kernel is kept; a widget needs one.
 KEPT = ("text/markdown", "text/html", "image/svg+xml", "image/png", "text/plain")
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_TEMPORARY = re.compile(rf"{re.escape(tempfile.gettempdir())}/([a-z-]+-)\w{{8}}\b")
 
 
 def main() -> None:
@@ -71,7 +73,7 @@ def clean(notebook: nbformat.NotebookNode) -> None:
             if "execution_count" in output:
                 output.execution_count = count
             if "data" in output:
-                output.data = {kind: _stable(value) for kind, value in output.data.items() if kind in KEPT}
+                output.data = _kept(output.data)
                 output.metadata = {}
             if "text" in output:
                 output.text = _stable(output.text)
@@ -81,6 +83,12 @@ def _worth_keeping(output: Any) -> bool:
     if output.output_type == "stream":
         return bool(output.name == "stdout")
     return "data" not in output or "application/vnd.jupyter.widget-view+json" not in output.data
+
+
+def _kept(data: Any) -> dict[str, Any]:
+    # A picture that is there as HTML too would be stored twice; as SVG alone it needs a trusted notebook.
+    twice = "image/svg+xml" if "text/html" in data else ""
+    return {kind: _stable(value) for kind, value in data.items() if kind in KEPT and kind != twice}
 
 
 def _joined(outputs: list[Any]) -> list[Any]:
@@ -95,7 +103,9 @@ def _joined(outputs: list[Any]) -> list[Any]:
 
 
 def _stable(text: Any) -> Any:
-    return _ADDRESS.sub("", text) if isinstance(text, str) else text
+    if not isinstance(text, str):
+        return text
+    return _TEMPORARY.sub(r"(temporary folder)/\1…", _ADDRESS.sub("", text))
 
 
 if __name__ == "__main__":
