@@ -137,18 +137,20 @@ def test_notebooks_are_stored_as_the_script_stores_them(path: Path) -> None:
     assert any(cell.get("outputs") for cell in notebook.cells), f"{path.name} was never executed"
 
 
-def test_pictures_inside_notebooks_are_those_of_the_documents() -> None:
-    pictures = {path.read_bytes() for path in (ROOT / "docs" / "images").iterdir()}
-    found = 0
+def test_pictures_inside_notebooks_are_small_and_drawings_those_of_the_documents() -> None:
+    drawings = {path.read_bytes() for path in (ROOT / "docs" / "images").glob("*.svg")}
+    found = set()
     for path in NOTEBOOKS:
         for cell in nbformat.read(path, as_version=4).cells:
             # JupyterLab shows no SVG that is attached to a cell; as an address it does.
             assert not cell.get("attachments"), path.name
             if cell.cell_type == "markdown":
-                for data in re.findall(r"\]\(data:image/(?:svg\+xml|png);base64,([^)]+)\)", cell.source):
-                    assert base64.b64decode(data) in pictures, f"{path.name}: {cell.source[:60]}"
-                    found += 1
-    assert found
+                for kind, data in re.findall(r"\]\(data:image/([^;]+);base64,([^)]+)\)", cell.source):
+                    picture = base64.b64decode(data)
+                    assert len(picture) <= 60_000, f"{path.name}: {cell.source[:60]}"
+                    assert kind != "svg+xml" or picture in drawings, f"{path.name}: {cell.source[:60]}"
+                    found.add(kind)
+    assert found == {"svg+xml", "png"}
 
 
 def test_pictures_show_in_a_notebook_that_is_not_trusted() -> None:
