@@ -109,9 +109,29 @@ export class Editing {
   apply(): void {
     const editor = this.#editor.value;
     if (!editor) return;
+    this.leave();
+    this.#carryOut(editor);
+  }
+
+  /** The person turned elsewhere: words they typed are taken, as in a spreadsheet; a suggestion they only looked at is not. */
+  settle(): void {
+    const editor = this.#editor.value;
+    if (!editor) return;
+    this.close();
+    const typed = { ...editor, text: editor.typed };
+    if (outcomeOf(typed) !== "delete") this.#carryOut(typed);
+  }
+
+  /** Words that were typed and not yet taken, if there are any. */
+  get unsaved(): string | null {
+    const editor = this.#editor.value;
+    const typed = editor?.typed.trim();
+    return typed && typed !== editor?.original ? typed : null;
+  }
+
+  #carryOut(editor: Editor): void {
     const text = editor.text.trim();
     const outcome = outcomeOf(editor);
-    this.leave();
     const { changes } = this.#store;
     if (outcome === "replace") void changes.replace(editor, text);
     else if (outcome === "insert") void changes.insert(editor.start, text);

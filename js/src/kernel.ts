@@ -83,7 +83,11 @@ export class Kernel implements Host {
       this.#waiting.set(id, { resolve, reject, timer });
       const stop = () => this.ask({ type: "cancel", request: id }).catch(() => {});
       signal?.addEventListener("abort", stop, { once: true });
-      this.#model.send({ ...request, view: this.#view, id });
+      try {
+        this.#model.send({ ...request, view: this.#view, id });
+      } catch {
+        this.#lose(); // the line is cut, and nobody said so
+      }
     });
   }
 
@@ -131,14 +135,10 @@ export class Kernel implements Host {
       else this.connection.value = "silent";
     }, ALIVE_MS);
     this.#off.push(() => clearTimeout(timer));
-    try {
-      this.ask({ type: "hello" }).then(
-        () => clearTimeout(timer),
-        () => {},
-      );
-    } catch {
-      this.#lose(); // the comm itself refused
-    }
+    this.ask({ type: "hello" }).then(
+      () => clearTimeout(timer),
+      () => {},
+    );
   }
 
   #lose(): void {

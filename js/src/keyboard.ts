@@ -166,7 +166,10 @@ export const KEYS: readonly { readonly keys: readonly string[]; readonly what: s
   { keys: ["←", "→", "↑", "↓"], what: "move over the words" },
   { keys: ["Home", "End"], what: "first and last word" },
   { keys: ["Shift ←", "Shift →"], what: "select a phrase" },
-  { keys: ["Enter"], what: "edit the word, then take what you typed; just typing works too" },
+  {
+    keys: ["Enter"],
+    what: "edit the word, then take what you typed; just typing works too, and so does turning elsewhere",
+  },
   { keys: ["Ins", "Shift Ins"], what: "insert before, after" },
   { keys: ["Del"], what: "delete" },
   { keys: ["Ctrl Del"], what: "write the selected part again, keep both ends" },
@@ -175,6 +178,6 @@ export const KEYS: readonly { readonly keys: readonly string[]; readonly what: s
   { keys: ["Ctrl Z", "Ctrl Shift Z"], what: "undo, redo" },
   { keys: ["Ctrl C"], what: "copy the sentence, or the selected part" },
   { keys: ["PgUp", "PgDn"], what: "previous, next sentence" },
-  { keys: ["Esc"], what: "close, or stop what is running" },
+  { keys: ["Esc"], what: "close without what you typed, or stop what is running" },
   { keys: ["?"], what: "this help" },
 ];

@@ -28,6 +28,13 @@ export interface Pointed {
   readonly index: number;
 }
 
+/** Another view went on, or a program, while somebody typed here. */
+const MOVED_ON = {
+  title: "Another sentence was put here meanwhile",
+  detail: "What you typed was not taken.",
+  advice: "Go back to yours and type it again.",
+};
+
 export class Store {
   /** Prefix of element ids: several views of one widget can stand on one page. */
   readonly id = `camit-${crypto.getRandomValues(new Uint32Array(1))[0]?.toString(36)}`;
@@ -164,7 +171,8 @@ export class Store {
     else if (this.playback.showing.value) {
       this.playback.close();
       this.grab.value += 1;
-    } else if (this.anchor.value !== null) this.anchor.value = null;
+    } else if (this.messages.problem.value) this.messages.problem.value = null;
+    else if (this.anchor.value !== null) this.anchor.value = null;
     else return false;
     return true;
   }
@@ -200,12 +208,13 @@ export class Store {
   }
 
   #leave(): void {
+    const typed = this.editing.unsaved;
     this.editing.close();
     this.playback.close();
     this.anchor.value = null;
     this.hovered.value = null;
     this.focus.value = 0;
-    this.messages.problem.value = null;
+    this.messages.problem.value = typed === null ? null : { ...MOVED_ON, typed };
     if (this.inWords.value) this.grab.value += 1;
   }
 
@@ -262,8 +271,14 @@ export class Store {
     return this.copy(join(stop - start > 1 ? this.words.slice(start, stop) : this.words));
   }
 
-  copyDocument(): Promise<void> {
-    return this.copy(this.state.overview.value.rows.map((row) => row.text).join("\n"));
+  /** All translations; those that are not made yet are made first. */
+  async copyDocument(): Promise<void> {
+    const { rows } = this.state.overview.value;
+    if (this.readOnly.value || rows.every((row) => row.text))
+      return this.copy(rows.map((row) => row.text).join("\n"));
+    this.panel.value = null;
+    const result = await this.ask({ type: "export", format: "text" });
+    if (result?.kind === "exported") await this.copy(result.text.trimEnd());
   }
 
   async export(format: ExportFormat): Promise<void> {

@@ -202,6 +202,23 @@ describe("keys", () => {
     expect(seen).toEqual({ s: false, z: true, d: true });
   });
 
+  it("never run the notebook's cell, and in an input never undo its text", async () => {
+    const marked = () => document.activeElement?.hasAttribute("data-lm-suppress-shortcuts");
+    for (const place of [".camit-word", ".camit-row", ".camit-confirm"]) {
+      one(place)?.focus();
+      await press("Enter", { altKey: true });
+      expect(marked(), place).toBe(true);
+    }
+    await click(all(".camit-word")[1]);
+    expect(document.activeElement).toBe(one(".camit-input"));
+    for (const key of ["z", "Z", "y", "a"]) {
+      await press(key, { ctrlKey: true });
+      expect(marked(), key).toBe(true);
+    }
+    await press("s", { ctrlKey: true });
+    expect(marked()).toBe(false);
+  });
+
   it("are marked only where the keyboard is", async () => {
     const marked = () => all("[data-lm-suppress-shortcuts]");
     one(".camit-row")?.focus();
@@ -220,6 +237,14 @@ describe("keys", () => {
     expect(one("[role=dialog][aria-label='Keys and help']")).not.toBeNull();
     await press("Escape");
     expect(one("[role=dialog]")).toBeNull();
+  });
+
+  it("and a click on Confirm takes what is typed along", async () => {
+    await click(all(".camit-word")[1]);
+    store.editing.type("met");
+    await click(one(".camit-confirm"));
+    const done = host.asked.filter(({ type }) => type === "replace" || type === "confirm");
+    expect(done).toMatchObject([{ type: "replace", text: "met" }, { type: "confirm" }]);
   });
 
   it("confirm what is typed in the editor, all of it", async () => {

@@ -176,3 +176,42 @@ describe("a sentence that changes while somebody types", () => {
     expect(editor()).toBeNull();
   });
 });
+
+describe("turning elsewhere", () => {
+  const asked = () => host.asked.map((request) => request.type).filter((type) => type !== "alternatives");
+
+  it("takes what was typed", async () => {
+    store.editing.open({ start: 1, stop: 2 }, "met");
+    store.editing.settle();
+    await settled();
+    expect(editor()).toBeNull();
+    expect(host.last).toMatchObject({ type: "replace", start: 1, stop: 2, text: "met" });
+  });
+
+  it("by way of Confirm takes it first", async () => {
+    store.editing.open({ start: 1, stop: 2 }, "met");
+    store.editing.settle();
+    store.changes.confirm();
+    await settled();
+    expect(asked().slice(-2)).toEqual(["replace", "confirm"]);
+  });
+
+  it("takes no suggestion that was only looked at, and deletes nothing", async () => {
+    store.editing.open({ start: 1, stop: 2 });
+    await settled();
+    store.editing.step(1);
+    store.editing.settle();
+    store.editing.open({ start: 1, stop: 2 }, "");
+    store.editing.settle();
+    await settled();
+    expect(asked()).not.toContain("replace");
+    expect(asked()).not.toContain("delete");
+  });
+
+  it("by somebody else says what was typed", () => {
+    store.editing.open({ start: 1, stop: 2 }, "met");
+    host.sentence.value = { ...sentence("Another one"), row: 1 };
+    expect(editor()).toBeNull();
+    expect(store.messages.problem.value).toMatchObject({ typed: "met" });
+  });
+});

@@ -158,3 +158,11 @@ it("leaves nothing behind", () => {
   kernel.dispose();
   expect([...model.heard.values()].every((listeners) => listeners.size === 0)).toBe(true);
 });
+
+it("that cannot be sent to is gone, and says so", async () => {
+  model.send = () => {
+    throw new Error("Cannot send");
+  };
+  await expect(kernel.ask({ type: "undo", row: 0 })).rejects.toThrow(Refusal);
+  expect(kernel.connection.value).toBe("lost");
+});

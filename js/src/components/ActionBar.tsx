@@ -16,7 +16,11 @@ export function ActionBar() {
           aria-disabled={cannot}
           data-state={studying ? "studying" : status}
           title="Confirm the sentence and go on (Ctrl Enter)"
-          onClick={() => !cannot && store.changes.confirm()}
+          onClick={() => {
+            if (cannot) return;
+            store.editing.settle();
+            store.changes.confirm();
+          }}
         >
           {studying ? "Learning…" : status === "confirmed" ? "Confirmed" : "Confirm"}
         </button>
@@ -36,7 +40,7 @@ export function ActionBar() {
             : "Play the last revision step by step"
         }
         onClick={() => {
-          store.editing.close();
+          store.editing.settle();
           store.playback.start();
         }}
       >

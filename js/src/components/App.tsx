@@ -70,10 +70,14 @@ function Desk({ store }: { store: Store }) {
   );
 }
 
-/** Keys we understand are ours, and so is every plain key; Ctrl+S and its like belong to the notebook. */
+/**
+ * Keys we understand are ours, and so is every plain key; Ctrl+S and its like belong to the notebook. Enter is ours with
+ * anything: a notebook would run the cell, and all that was done here would be gone. What an input does by itself, it does.
+ */
 function isOurs(event: KeyboardEvent, target: HTMLElement): boolean {
   const plain = !(event.ctrlKey || event.metaKey || event.altKey);
-  return plain || command(event, placeOf(target)) !== null;
+  const inInput = target.matches("input, textarea") && /^[acvxyz]$/i.test(event.key);
+  return plain || event.key === "Enter" || inInput || command(event, placeOf(target)) !== null;
 }
 
 const SUPPRESS = "data-lm-suppress-shortcuts";

@@ -36,7 +36,7 @@ function Editor({ editor }: { editor: Edit }) {
       class="camit-editor"
       onFocusOut={(event) => {
         if (!box.current?.contains(event.relatedTarget as Node | null) && event.relatedTarget)
-          store.editing.close();
+          store.editing.settle();
       }}
     >
       <input

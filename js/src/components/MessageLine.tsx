@@ -37,6 +37,7 @@ function ProblemLine() {
   const typed = problem?.typed;
   const dismiss = () => {
     store.messages.problem.value = null;
+    store.grab.value += 1;
   };
   return (
     <div class="camit-problem" role="alert">
@@ -61,7 +62,7 @@ function ProblemLine() {
 
 function TakeBack() {
   const store = useStore();
-  return <Link name="Take back" onClick={() => store.unconfirm()} />;
+  return <Link name="Take back" onClick={() => store.unconfirm().then(() => store.focusOn(0))} />;
 }
 
 function Link({ name, onClick }: { name: string; onClick: () => void }) {
