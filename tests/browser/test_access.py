@@ -58,6 +58,18 @@ def test_jupyterlabs_shortcuts_do_not_fire_in_the_widget(page: Page, show: Show)
     widget.locator(".camit-word").first.click()
     for key in ("d", "d", "Shift+Enter"):
         page.keyboard.press(key)
+    settled(widget)
+    widget.locator(".camit-word").first.focus()
+    page.keyboard.press("Alt+Enter")
+    cell = page.locator(".jp-Cell .cm-content").last
+    cell.click()
+    page.keyboard.type(" + 2")
+    written = cell.inner_text()
+    widget.locator(".camit-word").first.click()
+    page.keyboard.type("ab")
+    page.keyboard.press("Control+z")
+    assert cell.inner_text() == written
+    page.keyboard.press("Escape")
     page.wait_for_timeout(200)
     expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(2)
     assert prompt.inner_text() == before
