@@ -44,6 +44,13 @@ async function click(element: HTMLElement | null | undefined): Promise<void> {
 }
 
 describe("the words", () => {
+  it("stand beside a rail that is one tab stop too", () => {
+    show();
+    const stops = all(".camit-row").filter((row) => row.tabIndex === 0);
+    expect(stops).toEqual(all(".camit-row[aria-current]"));
+    expect(stops).toHaveLength(1);
+  });
+
   it("are one tab stop, walked over with the arrows", async () => {
     show();
     expect(all("[role=option]").filter((item) => item.tabIndex === 0)).toHaveLength(1);

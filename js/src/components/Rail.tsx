@@ -69,6 +69,8 @@ function RailRow({ row, index, current, language }: RowProps) {
       class="camit-row"
       data-status={row.status}
       aria-current={current ? "true" : undefined}
+      // One tab stop for all of them; Page Up and Page Down go from sentence to sentence.
+      tabIndex={current ? 0 : -1}
       title={about}
       onClick={() => store.changes.go(index)}
     >
