@@ -89,7 +89,7 @@ export class Changes {
 
   /** Lock the words of a span, or release them when all are locked already. */
   async toggleKeep(span: Span): Promise<void> {
-    if (!this.#store.editable.value) return;
+    if (!this.#store.mayChange()) return;
     const words = this.#store.words.slice(span.start, span.stop);
     const type = words.every((word) => word.locked) ? "release" : "keep";
     const make = (where: Where): Ask | Problem => (where.start === where.stop ? GONE : { type, ...where });
@@ -153,7 +153,7 @@ export class Changes {
     make: (where: Where, effort: Effort) => Ask | Problem | null,
   ): Promise<void> {
     const store = this.#store;
-    if (!store.editable.value) return;
+    if (!store.mayChange()) return;
     this.#begin();
     const effort = store.effort.spent();
     const stop = new AbortController();

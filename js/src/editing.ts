@@ -39,14 +39,14 @@ export class Editing {
 
   /** Edit the words of a span; `typed` replaces them at once, as typing over a selection does. */
   open(span: Span, typed?: string): void {
-    if (!this.#store.editable.value || span.start >= span.stop) return;
+    if (!this.#store.mayChange() || span.start >= span.stop) return;
     const original = join(this.#store.words.slice(span.start, span.stop));
     this.#start({ mode: "replace", ...span, original, text: typed ?? original, typed: typed ?? original });
     void this.#suggest(typed ?? "");
   }
 
   openGap(at: number, typed = ""): void {
-    if (!this.#store.editable.value) return;
+    if (!this.#store.mayChange()) return;
     this.#start({ mode: "insert", start: at, stop: at, original: "", text: typed, typed });
     void this.#suggest(typed);
   }

@@ -163,6 +163,22 @@ export class Store {
     });
   }
 
+  /** Can the sentence be changed? If it is confirmed, who tries is told how. */
+  mayChange(): boolean {
+    const { status, row, can_unconfirm } = this.sentence.value;
+    if (status === "confirmed" && !this.readOnly.value) {
+      const said = can_unconfirm
+        ? "take that back to change it."
+        : "the Learning tab takes confirmations back, the last one first.";
+      this.hovered.value = null;
+      this.messages.note.value = {
+        text: `Sentence ${row + 1} is confirmed: ${said}`,
+        confirmed: can_unconfirm ? row : null,
+      };
+    }
+    return this.editable.value;
+  }
+
   /** Back out of whatever is open, innermost first; false if nothing was. */
   escape(): boolean {
     if (this.editing.editor.value) this.editing.leave();

@@ -46,6 +46,7 @@ describe("opening", () => {
     store.editing.open({ start: 0, stop: 1 });
     store.editing.openGap(0);
     expect(editor()).toBeNull();
+    expect(store.messages.noteText.value).toContain("is confirmed");
   });
 });
 

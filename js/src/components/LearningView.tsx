@@ -24,7 +24,11 @@ export function LearningView() {
             <LessonLine lesson={last} />
             {store.readOnly.value || (
               <p>
-                <button type="button" class="camit-link" onClick={() => store.unconfirm()}>
+                <button
+                  type="button"
+                  class="camit-link"
+                  onClick={() => store.unconfirm().then(() => store.focusOn(0))}
+                >
                   Take back the last confirmation
                 </button>
               </p>
