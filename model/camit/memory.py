@@ -181,7 +181,7 @@ class RevisionMemory:
         worth = [
             (start, stop)
             for start, stop in dict.fromkeys(spans)
-            if any(c.isalnum() for c in vocabulary.decode(target_pieces[start:stop]))
+            if says_something(vocabulary.decode(target_pieces[start:stop]))
         ]
         if not worth:
             return ()

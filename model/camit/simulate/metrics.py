@@ -22,6 +22,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest, Result
 
+from camit.alignment import says_something
 from camit.errors import InputError
 from camit.simulate.rounds import Round
 from camit.simulate.screen import text, words
@@ -104,7 +105,7 @@ class Lexicon:
 
 
 def _carries(word: str, vocabulary: Vocabulary) -> bool:
-    return any(map(str.isalnum, word)) and not vocabulary.is_common(vocabulary.encode(word))
+    return says_something(word) and not vocabulary.is_common(vocabulary.encode(word))
 
 
 def _capital(word: str) -> str:
