@@ -139,6 +139,16 @@ def test_replacing_inside_an_earlier_fix_leaves_the_rest_of_it(session: camit.Se
     assert "met my new friend" in draft.text
 
 
+def test_who_writes_over_the_whole_sentence_has_written_the_sentence(session: camit.Session) -> None:
+    draft = session.open(PARK).replace(1, "met")
+    draft.replace((0, len(draft.tokens)), "Yesterday I saw a dog")
+    assert draft.text == "Yesterday I saw a dog"
+    assert {token.origin for token in draft.tokens} == {"yours"}
+    assert draft.replace(1, "we").text == "Yesterday we saw a dog"
+    draft.undo().undo()
+    assert draft.text == "We met him in the park yesterday."
+
+
 def test_replacing_a_fixed_word_again_forgets_the_first(session: camit.Session) -> None:
     draft = session.open(PARK).replace(1, "met").replace(1, "recognised")
     assert "recognised" in texts(draft) and "met" not in texts(draft)
@@ -412,7 +422,6 @@ BAD: dict[str, Callable[[camit.Draft], object]] = {
     "no string": lambda d: d.replace(1, None),  # type: ignore[arg-type]
     "a page": lambda d: d.replace(1, "word " * 1000),
     "empty insertion": lambda d: d.insert(1, ""),
-    "the whole sentence": lambda d: d.replace((0, len(d.tokens)), "all new"),
     "blanking the whole sentence": lambda d: d.blank((0, len(d.tokens))),
     "deleting the whole sentence": lambda d: d.delete((0, len(d.tokens))),
     "blanking what is kept": lambda d: d.blank((4, 7)),
@@ -540,6 +549,20 @@ def test_completions_behind_the_last_word_and_after_other_words(session: camit.S
     assert draft.complete(5, "old pa")[0].text == "old park"
     assert draft.complete(5, "old ")[0].text == "old park"
     assert draft.complete(5, "(may")[0].text == "(maybe"
+
+
+def test_words_for_a_gap_stand_between_its_neighbours_and_repeat_neither(session: camit.Session) -> None:
+    draft = session.open(PARK)
+    end = len(draft.tokens)
+    for at in range(end + 1):
+        beside = {token.text for token in draft.tokens[max(at - 1, 0) : at + 1]}
+        found = [a.text for a in draft.complete((at, at), "", k=6)]
+        assert not beside & set(found), at
+        if beside & {"."}:
+            assert all(any(map(str.isalnum, text)) for text in found), "a second mark beside a mark"
+    assert "morning" in [a.text for a in draft.complete((end - 1, end - 1), "")]  # yesterday morning.
+    assert draft.complete((end, end), "") == draft.complete(end, "")
+    assert all(a.text.startswith("mo") for a in draft.complete((end - 1, end - 1), "mo"))
 
 
 def test_completions_of_nothing_but_space_are_alternatives(session: camit.Session) -> None:

@@ -6,11 +6,12 @@ means is worked out in `plan.py`, searched by `engine.py` and recorded by the se
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from camit import plan as planning
+from camit.alignment import says_something
 from camit.errors import InputError, SessionError
 from camit.ledger import History, Page
 from camit.plan import Place, Plan, Stage, Version
@@ -172,19 +173,20 @@ class Draft:
         return self._words(lambda version: planning.span(version, place), "", k)
 
     def complete(self, place: Place, typed: str, k: int = 5) -> list[Alternative]:
-        """Words for a place that begin with what has been typed so far; `len(tokens)` is behind the last."""
+        """Words for a place that begin with what has been typed so far.
+
+        A pair (3, 3) is the gap before token 3; `len(tokens)` is the one behind the last.
+        """
         if not isinstance(typed, str) or len(typed) > planning.MAX_TYPED:
             raise InputError(
                 f"give what was typed as a string of at most {planning.MAX_TYPED} characters, "
                 f"not {typed!r:.60}."
             )
 
-        def span(version: Version) -> planning.Span:
-            end = len(version.tokens)
-            return (end, end) if place == end else planning.span(version, place)
-
         text = printable(typed)
-        return self._words(span, text if text.strip() else "", k)
+        return self._words(
+            lambda version: planning.span_or_gap(version, place), text if text.strip() else "", k
+        )
 
     # Inside
 
@@ -243,7 +245,6 @@ class Draft:
             words = self._vocabulary.words(version.pieces)
             cuts = [*(word.start for word in words), len(version.pieces)]
             left, right = version.pieces[: cuts[start]], version.pieces[cuts[stop] :]
-            shown = detokenise((word.text, word.space_before) for word in words[start:stop])
             # Of several words typed, the last is to be completed; the others stand before it already.
             known = fold(typed)
             pieces = self._vocabulary.encode(known)
@@ -255,8 +256,9 @@ class Draft:
                 self.source, (*left, *pieces[: last.start]), right, last.text, attached=attached
             )
             head = known[: len(known) - len(last.text)]
-            texts = ((head + c.text, c) for c in found if typed or c.text != shown)
-            return [Alternative(text, c.probability, c.entry) for text, c in texts][:k]
+            news = _news(words, start, stop)
+            wanted = (c for c in found if typed or news(c.text))
+            return [Alternative(head + c.text, c.probability, c.entry) for c in wanted][:k]
 
         return self._session.worker.call(run)
 
@@ -264,3 +266,13 @@ class Draft:
 def _effort(typed: str, keystrokes: int | None, mouse: int | None) -> Effort:
     keys = len(typed) + 1 if keystrokes is None else keystrokes
     return Effort(typed, keys, 1 if mouse is None else mouse)
+
+
+def _news(words: Sequence[Word], start: int, stop: int) -> Callable[[str], bool]:
+    """News at a place: not what stands there; in a gap, neither what is beside it nor a second mark."""
+    if start < stop:
+        shown = detokenise((word.text, word.space_before) for word in words[start:stop])
+        return lambda text: text != shown
+    beside = {word.text for word in words[max(start - 1, 0) : start + 1]}
+    marked = not all(map(says_something, beside))
+    return lambda text: text not in beside and (says_something(text) or not marked)

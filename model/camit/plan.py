@@ -131,15 +131,15 @@ class Plan:
 
 
 def replacing(version: Version, vocabulary: Vocabulary, place: Place, text: str) -> Plan:
-    """`text` in the place of words; inside a longer fix the rest of the fix stays around it."""
+    """`text` in the place of words; inside a longer fix the rest of the fix stays around it.
+
+    Who writes over several words that are the whole sentence has written the sentence.
+    """
     start, stop = span(version, place)
-    if 1 < stop - start == len(version.tokens):
-        raise InputError(
-            "that is the whole sentence: nothing is left to translate around it. Replace a part of it."
-        )
     around = [f for f in version.fixed if f.start < stop and start < f.stop]
     reach = min([start, *(f.start for f in around)]), max([stop, *(f.stop for f in around)])
-    return _plan(version, vocabulary, (start, stop), text, reach, joined=True)
+    gone = (start, stop) if 1 < stop - start == len(version.tokens) else None
+    return _plan(version, vocabulary, (start, stop), text, reach, joined=True, gone=gone)
 
 
 def inserting(version: Version, vocabulary: Vocabulary, index: object, text: str) -> Plan:
@@ -153,10 +153,10 @@ def inserting(version: Version, vocabulary: Vocabulary, index: object, text: str
 
 def deleting(version: Version, vocabulary: Vocabulary, place: Place) -> Plan:
     """Words out; their neighbours stand side by side from now on, or at the edge of the sentence."""
-    start, stop = span(version, place)
+    start, stop = gone = span(version, place)
     if stop - start == len(version.tokens):
         raise InputError("deleting every word would leave no sentence; replace words instead.")
-    return _plan(version, vocabulary, (start, stop), "", _neighbours(version, start, stop), joined=True)
+    return _plan(version, vocabulary, gone, "", _neighbours(version, start, stop), joined=True, gone=gone)
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def blanking(version: Version, vocabulary: Vocabulary, place: Place) -> Gap:
     for token in version.tokens[start:stop]:
         if token.locked:
             raise InputError(
-                f"{token.text!r} is fixed and would be lost; release it first, or blank the words around it."
+                f"{token.text!r} is fixed and would be lost; release it first, or choose words around it."
             )
     words = vocabulary.words(version.pieces)
     a, b = words[start].start, words[stop - 1].stop
@@ -246,6 +246,17 @@ def span(version: Version, place: object) -> Span:
             "and a pair (start, stop) needs start < stop."
         )
     return start, stop
+
+
+def span_or_gap(version: Version, place: object) -> Span:
+    """A place as a range of words, or the gap before a word: (3, 3), or the number of words for the last."""
+    count = len(version.tokens)
+    pair = (place, place) if place == count else place
+    if isinstance(pair, Sequence) and len(pair) == 2 and all(map(_is_index, pair)):
+        start, stop = pair
+        if 0 <= start == stop <= count:
+            return start, stop
+    return span(version, place)
 
 
 def _is_index(value: object) -> TypeGuard[int]:
@@ -321,11 +332,19 @@ def written(version: Version, vocabulary: Vocabulary) -> list[Span]:
 
 
 def _plan(
-    version: Version, vocabulary: Vocabulary, out: Span, text: str, reach: Span, *, joined: bool
+    version: Version,
+    vocabulary: Vocabulary,
+    out: Span,
+    text: str,
+    reach: Span,
+    *,
+    joined: bool,
+    gone: Span | None = None,
 ) -> Plan:
     """Words `out` become `text`, and words `reach` with it are the focus of the search.
 
     `joined`: the focus is one fixed phrase from now on; otherwise words around `text` are as fixed as before.
+    `gone`: these are gone for good: what stands at the edge of the sentence in their place stays there.
     """
     (start, stop), (first, last) = out, reach
     words = vocabulary.words(version.pieces)
@@ -356,11 +375,8 @@ def _plan(
         fixed_focus += [f.shifted(grown - first) for f in version.fixed if stop <= f.start and f.stop <= last]
     fixed_left = tuple(f for f in version.fixed if f.stop <= first)
     fixed_right = tuple(f.shifted(-last) for f in version.fixed if f.start >= last)
-    deleted = not text
-    starts, ends = (
-        version.starts or (deleted and start == 0),
-        version.ends or (deleted and stop == len(words)),
-    )
+    starts = version.starts or (gone is not None and gone[0] == 0)
+    ends = version.ends or (gone is not None and gone[1] == len(words))
     request = Request(
         0,
         # An insertion at the edge stands at the edge, if only until something else is revised.

@@ -116,7 +116,7 @@ def action(rng: Random, vocabulary: Vocabulary, draft: Draft) -> Action:
     stop = min(n, start + 1 + (rng.randrange(4) if rng.random() < 0.3 else 0))
     whole = stop - start == n
     locked = any(token.locked for token in tokens[start:stop])
-    kinds = ["replace"] * (4 if n == 1 or not whole else 0) + ["insert"] * 2 + ["keep"]
+    kinds = ["replace"] * 4 + ["insert"] * 2 + ["keep"]
     kinds += ["delete"] * (not whole) * 2 + ["blank"] * (not whole and not locked) + ["release"] * locked
     kinds += ["undo"] * draft.can_undo + ["redo"] * (3 * draft.can_redo)
     kind = rng.choice(kinds)

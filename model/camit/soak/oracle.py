@@ -126,6 +126,8 @@ class Oracle:
                 new = left + self._typed(action.text) + right
                 rest = [p for p in promise.phrases if p not in touched]
                 phrases = [p for p in rest if p.stop <= a] + [new] + [p for p in rest if p.start >= b]
+                if 1 < b - a == n:  # who writes over all of it has written the sentence
+                    return self._found(Promise((new,), starts=True, ends=True), now)
                 return self._found(replace(promise, phrases=tuple(phrases)), now)
             case "insert":
                 new = self._typed(action.text)
