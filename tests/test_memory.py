@@ -120,6 +120,21 @@ def test_entries_are_removed_by_id_and_an_unknown_id_is_an_error_that_helps() ->
     assert memory[second.id].copies == 1
 
 
+def test_an_entry_that_is_put_back_is_as_it_was_keys_and_all() -> None:
+    memory = RevisionMemory(tiny_translator())
+    first, _ = memory.add("猫", "cat"), memory.add("狗", "dog")
+    memory.pin(first.id)
+    before = memory.snapshot()
+    entry = memory[first.id]
+    memory.remove(first.id)
+    memory.put_back(entry)
+    after = memory.snapshot()
+    assert (after.entries, after.next_id) == (before.entries, before.next_id)
+    assert all(torch.allclose(after.keys[name], before.keys[name], atol=1e-5) for name in before.keys)
+    with pytest.raises(InputError, match="already"):
+        memory.put_back(entry)
+
+
 @pytest.mark.parametrize("options", [{"preset": "bold"}, {"size": 0}])
 def test_settings_that_cannot_be_are_named(options: dict[str, object]) -> None:
     with pytest.raises(InputError):

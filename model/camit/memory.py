@@ -247,6 +247,14 @@ class RevisionMemory:
         at = self._index(entry)
         self._keep([i for i in range(len(self._entries)) if i != at])
 
+    def put_back(self, entry: MemoryEntry) -> None:
+        """Remember an entry that was removed, exactly as it was, in its place among the others."""
+        if any(known.id == entry.id for known in self._entries):
+            raise InputError(f"the memory holds entry {entry.id} already.")
+        read = _read(self._translator, [(self._translator.encode_source(entry.source), entry.target_pieces)])
+        self._append([entry], _pick(read, [(0, entry)]))
+        self._keep(sorted(range(len(self._entries)), key=lambda at: self._entries[at].id))
+
     def pin(self, entry: int) -> None:
         """Never forget this entry to make room."""
         self._change(entry, pinned=True)

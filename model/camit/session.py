@@ -525,6 +525,9 @@ class SessionMemory(RevisionMemory):
     def remove(self, entry: int) -> None:
         self._by_hand(partial(super().remove, entry))
 
+    def put_back(self, entry: MemoryEntry) -> None:
+        self._by_hand(partial(super().put_back, entry))
+
     def pin(self, entry: int) -> None:
         self._by_hand(partial(super().pin, entry))
 
