@@ -15,6 +15,7 @@ import camit
 from camit.errors import CamitError
 from camit.interchange import Document, Sentence
 from camit.search.revise import Protocol
+from camit.text import normalise
 from camit.translator import MAX_BEAM
 from camit_widget import protocol
 from camit_widget.problems import StaleError, WidgetError, describe
@@ -47,6 +48,7 @@ class Desk:
         self.studying: int | None = None
         self._lines: list[_Line] = []
         self._clock = _Clock(session)
+        self._forgotten: dict[int, camit.MemoryEntry] = {}  # by hand: they can be put back
         self._adopt()
         self._lines += [_Line(source) for source in sentences]
 
@@ -134,9 +136,12 @@ class Desk:
             raise WidgetError(f"Sentence {row + 1} is confirmed already: take that back to change it.")
         return draft
 
-    def check_entry(self, entry: int) -> None:
-        if all(known.id != entry for known in self.session.memory.entries):
-            raise WidgetError("The memory does not hold that any more.")
+    def unconfirm(self) -> None:
+        """Take the last confirmation back and put its sentence on the desk."""
+        row = self.row_of(self.session.undo_confirm().id)
+        self.go(self.row if row is None else row)
+        self.studying = None
+        self._forgotten.clear()  # what the confirmation had taught is not to come back
 
     def row_of(self, draft_id: int | None) -> int | None:
         rows = (
@@ -162,6 +167,38 @@ class Desk:
         session = self.session
         entries = tuple(entry.id for entry in session.memory.entries) if session.memory.enabled else ()
         return entries, session.learning.lessons, session.settings.beam
+
+    # --- the memory, by hand -------------------------------------------------------------------------------
+
+    def remember(self, source: str, text: str) -> tuple[int, bool]:
+        """The entry for a term and its translation, and whether it is a new one."""
+        memory = self.session.memory
+        wanted = normalise(source, what="the source term"), normalise(text, what="the translation")
+        for entry in memory.entries:
+            if (entry.source, entry.text) == wanted:
+                return entry.id, False
+        return memory.add(*wanted).id, True
+
+    def pin(self, entry: int, pinned: bool) -> None:
+        memory = self.session.memory
+        (memory.pin if pinned else memory.unpin)(self._entry(entry).id)
+
+    def forget(self, entry: int) -> None:
+        self._forgotten[entry] = self._entry(entry)
+        self.session.memory.remove(entry)
+
+    def recall(self, entry: int) -> None:
+        """Take `forget` back."""
+        if entry not in self._forgotten:
+            raise WidgetError("That was not forgotten here, or its confirmation was taken back since.")
+        self.session.memory.put_back(self._forgotten[entry])
+        del self._forgotten[entry]
+
+    def _entry(self, entry: int) -> camit.MemoryEntry:
+        found = next((known for known in self.session.memory.entries if known.id == entry), None)
+        if found is None:
+            raise WidgetError("The memory does not hold that any more.")
+        return found
 
     # --- snapshots -----------------------------------------------------------------------------------------
 

@@ -42,9 +42,14 @@ class Handlers:
                 return _suggestions(draft.alternatives(_span(request), k=_SUGGESTIONS))
             case protocol.Complete():
                 draft = self._desk.draft(request.row, request.version)
-                return _suggestions(draft.complete(request.at, request.typed, k=_SUGGESTIONS))
+                place = (request.start, request.stop)
+                return _suggestions(draft.complete(place, request.typed, k=_SUGGESTIONS))
             case protocol.Export():
                 return self._export(request.format)
+            case protocol.Remember():
+                entry, new = self._desk.remember(request.source, request.text)
+                self._publish()
+                return protocol.Remembered(entry, new)
             case protocol.Cancel():
                 return protocol.Nothing()  # that it took the place of the change is all it is for
             case _:
@@ -61,8 +66,14 @@ class Handlers:
                     self._confirm(request)
                 case protocol.Configure():
                     self._configure(request)
-                case protocol.Unconfirm() | protocol.Pin() | protocol.Forget() | protocol.Remember():
-                    self._recall(request)
+                case protocol.Unconfirm():
+                    self._desk.unconfirm()
+                case protocol.Pin():
+                    self._desk.pin(request.entry, request.pinned)
+                case protocol.Forget():
+                    self._desk.forget(request.entry)
+                case protocol.Recall():
+                    self._desk.recall(request.entry)
                 case protocol.Undo():
                     self._desk.unconfirmed(request.row).undo()
                 case protocol.Redo():
@@ -116,24 +127,6 @@ class Handlers:
         self._desk.session.configure(**chosen)
         self._desk.reconsider()
         self._publish()
-
-    def _recall(
-        self, request: protocol.Unconfirm | protocol.Pin | protocol.Forget | protocol.Remember
-    ) -> None:
-        session = self._desk.session
-        if isinstance(request, protocol.Pin | protocol.Forget):
-            self._desk.check_entry(request.entry)
-        match request:
-            case protocol.Unconfirm():
-                row = self._desk.row_of(session.undo_confirm().id)
-                self._desk.go(self._desk.row if row is None else row)
-                self._desk.studying = None
-            case protocol.Pin():
-                (session.memory.pin if request.pinned else session.memory.unpin)(request.entry)
-            case protocol.Forget():
-                session.memory.remove(request.entry)
-            case protocol.Remember():
-                session.memory.add(request.source, request.text)
 
 
 def _effort(request: protocol.Insert | protocol.Replace | protocol.Delete | protocol.Blank) -> dict[str, int]:

@@ -38,7 +38,7 @@ def stands_after(request: protocol.AnyRequest) -> str:
     match request:
         case protocol.Configure():
             return "The setting stays as it was."
-        case protocol.Pin() | protocol.Forget() | protocol.Remember():
+        case protocol.Pin() | protocol.Forget() | protocol.Recall() | protocol.Remember():
             return "The memory stays as it was."
         case protocol.Hello() | protocol.Go() | protocol.Export() | protocol.Cancel():
             return ""

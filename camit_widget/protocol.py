@@ -244,10 +244,9 @@ class Alternatives(About, frozen=True):
     pass
 
 
-class Complete(Request, frozen=True):
-    row: int
-    version: int
-    at: int
+class Complete(About, frozen=True):
+    """`start` and `stop` are equal for the gap before a word."""
+
     typed: str
 
 
@@ -280,6 +279,12 @@ class Pin(Request, frozen=True):
 
 
 class Forget(Request, frozen=True):
+    entry: int
+
+
+class Recall(Request, frozen=True):
+    """Takes a `Forget` back: the entry is there again as it was."""
+
     entry: int
 
 
@@ -320,6 +325,7 @@ AnyRequest: TypeAlias = (
     | Unconfirm
     | Pin
     | Forget
+    | Recall
     | Remember
     | Configure
     | Export
@@ -340,6 +346,13 @@ class Suggestions(Value, frozen=True, tag_field="kind", tag="suggestions"):
     items: tuple[Suggestion, ...]
 
 
+class Remembered(Value, frozen=True, tag_field="kind", tag="remembered"):
+    """The entry that was asked for; it need not be `new`."""
+
+    entry: int
+    new: bool
+
+
 class Exported(Value, frozen=True, tag_field="kind", tag="exported"):
     filename: str
     mime: str
@@ -350,7 +363,7 @@ class Nothing(Value, frozen=True, tag_field="kind", tag="nothing"):
     """The result is in the traits."""
 
 
-AnyResult: TypeAlias = Suggestions | Exported | Nothing
+AnyResult: TypeAlias = Suggestions | Remembered | Exported | Nothing
 
 
 EVERYBODY = ""

@@ -234,8 +234,11 @@ def test_suggestions_carry_probabilities_and_completions_begin_with_what_was_typ
     found = about(widget, "alternatives", start=1, stop=2)["result"]["items"]
     assert found
     assert all(0 <= item["probability"] <= 1 for item in found)
-    completed = about(widget, "complete", at=1, typed="m")["result"]["items"]
+    completed = about(widget, "complete", start=1, stop=2, typed="m")["result"]["items"]
     assert all(item["text"].lower().startswith("m") for item in completed)
+    end = len(texts(widget))
+    inserted = about(widget, "complete", start=end, stop=end, typed="")["result"]["items"]
+    assert texts(widget)[-1] not in [item["text"] for item in inserted]
 
 
 def test_a_request_about_another_wording_is_refused_and_changes_nothing(
@@ -273,7 +276,7 @@ def test_only_the_newest_of_many_fast_questions_is_answered(make: Make) -> None:
     widget = opened(make())
     hold = threading.Event()
     widget.session.submit(hold.wait)
-    where = {"row": 0, "version": widget._sentence["version"], "at": 1}
+    where = {"row": 0, "version": widget._sentence["version"], "start": 1, "stop": 2}
     numbers = [send(widget, type="complete", typed=typed, **where) for typed in ("c", "ca", "cam")]
     hold.set()
     answers = [widget.comm.wait(lambda content, n=n: content.get("id") == n)["type"] for n in numbers]
@@ -414,6 +417,35 @@ def test_memory_entries_can_be_pinned_forgotten_and_added(make: Make) -> None:
     ask(widget, type="remember", source="蓝鲸", text="blue whale")
     assert [(e["text"], e["row"]) for e in widget._memory["entries"]] == [("blue whale", None)]
     assert ask(widget, type="forget", entry=999)["type"] == "failed"
+
+
+def test_a_forgotten_entry_comes_back_as_it_was(make: Make) -> None:
+    widget = confirmed(make())
+    ask(widget, type="remember", source="蓝鲸", text="blue whale")
+    for entry in widget._memory["entries"]:
+        ask(widget, type="pin", entry=entry["id"], pinned=True)
+        before = widget._memory["entries"]
+        assert ask(widget, type="forget", entry=entry["id"])["type"] == "done"
+        assert len(widget._memory["entries"]) == len(before) - 1
+        assert ask(widget, type="recall", entry=entry["id"])["type"] == "done"
+        assert widget._memory["entries"] == before
+        assert ask(widget, type="recall", entry=entry["id"])["type"] == "failed"
+    ask(widget, type="forget", entry=before[0]["id"])
+    ask(widget, type="unconfirm")
+    assert ask(widget, type="recall", entry=before[0]["id"])["type"] == "failed"
+    assert [entry["text"] for entry in widget._memory["entries"]] == ["blue whale"]
+
+
+def test_a_term_is_remembered_once(make: Make) -> None:
+    widget = opened(make())
+    first = ask(widget, type="remember", source="蓝鲸", text="blue whale")["result"]
+    again = ask(widget, type="remember", source=" 蓝鲸", text="blue  whale ")["result"]
+    assert (first["new"], again["new"]) == (True, False)
+    assert first["entry"] == again["entry"]
+    assert [entry["text"] for entry in widget._memory["entries"]] == ["blue whale"]
+    other = ask(widget, type="remember", source="蓝鲸", text="Balaenoptera")["result"]
+    assert other["new"]
+    assert len(widget._memory["entries"]) == 2
 
 
 def learned(widget: CamitWidget) -> None:

@@ -151,11 +151,10 @@ export class Editing {
     const asked = this.#asked;
     const { row, version } = this.#store.sentence.value;
     const wanted = typed.trim();
+    const where = { row, version, start: editor.start, stop: editor.stop };
     const completing = wanted !== "" || editor.mode === "insert";
     const result = await this.#store.lookUp(
-      completing
-        ? { type: "complete", row, version, at: editor.start, typed: wanted }
-        : { type: "alternatives", row, version, start: editor.start, stop: editor.stop },
+      completing ? { type: "complete", ...where, typed: wanted } : { type: "alternatives", ...where },
     );
     const now = this.#editor.value;
     if (asked !== this.#asked || !now) return;

@@ -25,11 +25,12 @@ export type AnyRequest =
   | Unconfirm
   | Pin
   | Forget
+  | Recall
   | Remember
   | Configure
   | Export;
 
-export type AnyResult = Suggestions | Exported | Nothing;
+export type AnyResult = Suggestions | Remembered | Exported | Nothing;
 
 export type AnyAnswer = Done | Failed | Cancelled;
 
@@ -245,7 +246,8 @@ export interface Complete {
   readonly id: number;
   readonly row: number;
   readonly version: number;
-  readonly at: number;
+  readonly start: number;
+  readonly stop: number;
   readonly typed: string;
 }
 
@@ -299,6 +301,13 @@ export interface Forget {
   readonly entry: number;
 }
 
+export interface Recall {
+  readonly type: "recall";
+  readonly view: string;
+  readonly id: number;
+  readonly entry: number;
+}
+
 export interface Remember {
   readonly type: "remember";
   readonly view: string;
@@ -336,6 +345,12 @@ export interface Suggestions {
   readonly items: readonly Suggestion[];
 }
 
+export interface Remembered {
+  readonly kind: "remembered";
+  readonly entry: number;
+  readonly new: boolean;
+}
+
 export interface Exported {
   readonly kind: "exported";
   readonly filename: string;
@@ -351,7 +366,7 @@ export interface Done {
   readonly type: "done";
   readonly view: string;
   readonly id: number;
-  readonly result: Suggestions | Exported | Nothing;
+  readonly result: Suggestions | Remembered | Exported | Nothing;
 }
 
 export interface Failed {

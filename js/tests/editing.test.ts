@@ -38,7 +38,7 @@ describe("opening", () => {
   it("by typing starts from what was typed and completes it", () => {
     store.editing.open({ start: 1, stop: 2 }, "m");
     expect(editor()).toMatchObject({ text: "m", original: "saw" });
-    expect(host.last).toMatchObject({ type: "complete", at: 1, typed: "m" });
+    expect(host.last).toMatchObject({ type: "complete", start: 1, stop: 2, typed: "m" });
   });
 
   it("is not possible in a confirmed sentence", () => {
@@ -159,7 +159,7 @@ describe("a sentence that changes while somebody types", () => {
     store.editing.open({ start: 2, stop: 3 }, "her");
     arrive("Yesterday we met him in the park .");
     expect(editor()).toMatchObject({ mode: "replace", start: 3, stop: 4, original: "him", text: "her" });
-    expect(host.last).toMatchObject({ type: "complete", version: 2, at: 3, typed: "her" });
+    expect(host.last).toMatchObject({ type: "complete", version: 2, start: 3, typed: "her" });
     store.editing.apply();
     expect(host.last).toMatchObject({ type: "replace", version: 2, start: 3, text: "her" });
     await settled();
