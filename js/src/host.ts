@@ -21,8 +21,9 @@ export interface State {
   readonly settings: ReadonlySignal<Settings>;
 }
 
-/** live: somebody answers. silent: an answer is overdue. lost: nobody will. offline: a page that needs nobody. */
-export type Connection = "live" | "silent" | "lost" | "offline";
+/** live: somebody answers. silent: an answer is overdue. lost: nobody will any more. saved: nobody was there to begin with,
+ * as in a notebook that was reopened. offline: a page that needs nobody. */
+export type Connection = "live" | "silent" | "lost" | "saved" | "offline";
 
 type Body<R> = R extends AnyRequest ? Omit<R, "view" | "id"> : never;
 /** A request before the host gives it a number. */

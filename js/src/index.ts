@@ -4,6 +4,7 @@ import type { RenderProps } from "@anywidget/types";
 import { render as draw, h } from "preact";
 import { App } from "./components/App";
 import type { Host } from "./host";
+import { Line } from "./jupyter";
 import { Kernel } from "./kernel";
 import { Offline, type Page } from "./offline";
 import { Store } from "./store";
@@ -18,7 +19,7 @@ function show(host: Host, element: HTMLElement): () => void {
 }
 
 function render({ model, el }: RenderProps): () => void {
-  return show(new Kernel(model as ConstructorParameters<typeof Kernel>[0]), el);
+  return show(new Kernel(model as ConstructorParameters<typeof Kernel>[0], new Line(model, el)), el);
 }
 
 function mount(element: HTMLElement, page: Page): () => void {

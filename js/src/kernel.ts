@@ -2,6 +2,7 @@
 import type { AnyModel } from "@anywidget/types";
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { type Ask, type Connection, type Host, Refusal, type State, Superseded } from "./host";
+import type { Line } from "./jupyter";
 import type {
   AnyAnswer,
   AnyResult,
@@ -37,10 +38,18 @@ const ALIVE_MS = 2500;
 /** The `view` of an answer that is meant for all of them. */
 const EVERYBODY = "";
 
-const GONE: Problem = {
-  title: "The kernel is gone",
-  detail: "This widget lost the kernel it was running in.",
-  advice: "Run the cell again to go on. What you see here can still be read and copied.",
+/** Why nothing can be done where nobody is there. */
+const NOBODY: Partial<Record<Connection, Problem>> = {
+  lost: {
+    title: "The kernel is gone",
+    detail: "This widget lost the kernel it was running in.",
+    advice: "Run the cell again to go on. What you see here can still be read and copied.",
+  },
+  saved: {
+    title: "This is a saved view",
+    detail: "It holds the sentence that was last worked on, and no kernel is behind it.",
+    advice: "Run the cell to go on working.",
+  },
 };
 
 export class Kernel implements Host {
@@ -55,7 +64,7 @@ export class Kernel implements Host {
   readonly #off: (() => void)[] = [];
   #last = 0;
 
-  constructor(model: AnyModel<Traits>) {
+  constructor(model: AnyModel<Traits>, line: Pick<Line, "cut" | "watch">) {
     this.#model = model;
     this.state = {
       overview: this.#trait("_overview"),
@@ -66,13 +75,20 @@ export class Kernel implements Host {
       settings: this.#trait("_settings"),
     };
     this.#listen("msg:custom", (answer: AnyAnswer) => this.#settle(answer));
-    // Jupyter's widget models say so when their line to the kernel is cut (restart, shutdown) or mended. anywidget passes
-    // the event on, but not which of the two it was.
-    this.#listen("comm_live_update", () => this.#check("lost"));
-    this.#check("silent");
+    // Jupyter's widget models say so when their line to the kernel is cut (restart) or mended, but not that it was shut down.
+    const look = () => (line.cut ? this.#lose() : this.#check("lost"));
+    this.#listen("comm_live_update", look);
+    this.#off.push(line.watch(look));
+    if (line.cut) this.connection.value = "saved";
+    else this.#check("silent");
   }
 
   ask(request: Ask, signal?: AbortSignal): Promise<AnyResult> {
+    const nobody = NOBODY[this.connection.value];
+    return nobody ? Promise.reject(new Refusal(nobody)) : this.#send(request, signal);
+  }
+
+  #send(request: Ask, signal?: AbortSignal): Promise<AnyResult> {
     this.#last += 1;
     const id = this.#last;
     return new Promise((resolve, reject) => {
@@ -135,14 +151,16 @@ export class Kernel implements Host {
       else this.connection.value = "silent";
     }, ALIVE_MS);
     this.#off.push(() => clearTimeout(timer));
-    this.ask({ type: "hello" }).then(
+    this.#send({ type: "hello" }).then(
       () => clearTimeout(timer),
       () => {},
     );
   }
 
   #lose(): void {
-    this.connection.value = "lost";
-    for (const id of this.#waiting.keys()) this.#take(id)?.reject(new Refusal(GONE));
+    // What was never more than a saved view stays one.
+    if (this.connection.value !== "saved") this.connection.value = "lost";
+    const problem = NOBODY[this.connection.value] as Problem;
+    for (const id of this.#waiting.keys()) this.#take(id)?.reject(new Refusal(problem));
   }
 }

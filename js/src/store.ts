@@ -75,7 +75,7 @@ export class Store {
     this.host = host;
     this.state = host.state;
     this.connection = host.connection;
-    this.readOnly = computed(() => host.connection.value === "lost" || host.connection.value === "offline");
+    this.readOnly = computed(() => !["live", "silent"].includes(host.connection.value));
     this.messages = new Messages(host.state.learning, host.trouble);
     this.changes = new Changes(this);
     this.editable = computed(() => {

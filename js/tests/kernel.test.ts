@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Refusal, Superseded } from "../src/host";
+import { Line } from "../src/jupyter";
 import { Kernel } from "../src/kernel";
 import { sentence, settled } from "./desk";
 
@@ -7,6 +8,7 @@ type Heard = (message?: unknown) => void;
 
 /** What anywidget hands to a view: traits, events, messages. */
 class Model {
+  readonly widget_manager?: unknown;
   readonly sent: Record<string, unknown>[] = [];
   readonly traits: Record<string, unknown> = { _sentence: sentence("We saw him") };
   readonly heard = new Map<string, Set<Heard>>();
@@ -30,10 +32,17 @@ class Model {
 
 let model: Model;
 let kernel: Kernel;
+let view: HTMLElement;
+
+function connect(to: Model): Kernel {
+  const given = to as unknown as ConstructorParameters<typeof Kernel>[0];
+  return new Kernel(given, new Line(given, view));
+}
 
 beforeEach(() => {
   model = new Model();
-  kernel = new Kernel(model as unknown as ConstructorParameters<typeof Kernel>[0]);
+  view = document.createElement("div");
+  kernel = connect(model);
   model.tell("msg:custom", done()); // its first question is whether anybody is there
 });
 
@@ -147,10 +156,66 @@ describe("the connection", () => {
 
   it("is silent from the start where nobody answers, as in a notebook that was saved and reopened", () => {
     vi.useFakeTimers();
-    const later = new Kernel(model as unknown as ConstructorParameters<typeof Kernel>[0]);
+    const later = connect(model);
     vi.advanceTimersByTime(3000);
     expect(later.connection.value).toBe("silent");
     later.dispose();
+  });
+});
+
+/** A signal of Lumino. */
+class Told {
+  readonly slots = new Set<(sender: unknown, value: unknown) => void>();
+  connect(slot: () => void): void {
+    this.slots.add(slot);
+  }
+  disconnect(slot: () => void): void {
+    this.slots.delete(slot);
+  }
+  emit(value: unknown): void {
+    for (const slot of this.slots) slot(this, value);
+  }
+}
+
+describe("what a notebook says of the line", () => {
+  it("is at once that a view was saved, and then nothing is sent and nothing can be asked", async () => {
+    view.className = "jupyter-widgets-disconnected";
+    const sent = model.sent.length;
+    const saved = connect(model);
+    expect(saved.connection.value).toBe("saved");
+    await expect(saved.ask({ type: "go", row: 1 })).rejects.toThrow(/no kernel is behind it/);
+    expect(model.sent).toHaveLength(sent);
+    model.tell("comm_live_update");
+    expect(saved.connection.value).toBe("saved");
+    saved.dispose();
+  });
+
+  it("is at once that the line was cut, without waiting for an answer", () => {
+    view.className = "jupyter-widgets-disconnected";
+    model.tell("comm_live_update");
+    expect(kernel.connection.value).toBe("lost");
+  });
+
+  it("is that the kernel was shut down, or has died, before anybody does anything", async () => {
+    vi.useFakeTimers();
+    const [kernelChanged, statusChanged] = [new Told(), new Told()];
+    const manager = { kernel: {} as object | null, context: { sessionContext: { kernelChanged, statusChanged } } };
+    const hosted = Object.assign(new Model(), { widget_manager: manager });
+    const running = connect(hosted);
+    hosted.tell("msg:custom", { type: "done", view: hosted.sent[0]?.view, id: 1, result: { kind: "nothing" } });
+    statusChanged.emit("busy");
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(running.connection.value).toBe("live");
+    statusChanged.emit("autorestarting");
+    await vi.advanceTimersByTimeAsync(3000);
+    expect(running.connection.value).toBe("lost");
+    hosted.tell("msg:custom", { type: "done", view: hosted.sent[0]?.view, id: 2, result: { kind: "nothing" } });
+    expect(running.connection.value).toBe("live");
+    manager.kernel = null;
+    kernelChanged.emit({});
+    expect(running.connection.value).toBe("lost");
+    running.dispose();
+    expect(kernelChanged.slots.size + statusChanged.slots.size).toBe(0);
   });
 });
 

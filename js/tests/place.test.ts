@@ -24,3 +24,14 @@ it("stays within a widget that is wide enough for it", () => {
   expect(position(anchor, box, { left: 20, right: 500 }, view).left).toBe(92);
   expect(position(anchor, box, { left: 20, right: 420 }, view).left).toBe(390);
 });
+
+it("stays in the window when its anchor is scrolled out of it", () => {
+  expect(position({ left: 300, top: -400, bottom: -370 }, box, home, view).top).toBe(8);
+  expect(position({ left: 300, top: 1200, bottom: 1230 }, box, home, view).top).toBe(442);
+});
+
+it("is never cut at the top, however small the window is", () => {
+  const low = { width: 1000, height: 200 };
+  for (const top of [-50, 20, 150, 300])
+    expect(position({ left: 300, top, bottom: top + 30 }, box, home, low).top).toBe(8);
+});

@@ -1,5 +1,5 @@
 /** Where a floating box goes: under its anchor, above it if there is no room; within the widget if that is wide enough,
- * never outside the window. */
+ * never outside the window, also where its anchor has left it. */
 import { useLayoutEffect } from "preact/hooks";
 
 const GAP = 10;
@@ -28,7 +28,8 @@ export function position(anchor: Box, box: Size, home: Sides, view: Size): { lef
   const below = anchor.bottom + GAP;
   const above = anchor.top - GAP - box.height;
   const lowest = view.height - EDGE - box.height;
-  return { left, top: below <= lowest ? below : above >= EDGE ? above : Math.max(EDGE, lowest) };
+  const top = below <= lowest || above < EDGE ? below : above;
+  return { left, top: Math.max(EDGE, Math.min(top, lowest)) };
 }
 
 export function place(box: HTMLElement, anchor: Element | null): void {
