@@ -15,11 +15,11 @@ from camit import cli
 from camit.checkpoint import Checkpoint, save_checkpoint
 from camit.corpus import documents
 from camit.errors import CamitError, CorpusError, InputError
-from camit.simulate.corpus import looks_lowercased, read_lines
+from camit.simulate.corpus import looks_lowercased, read_lines, with_capitals
 from camit.simulate.metrics import Sentence
 from camit.simulate.plot import plot
 from camit.simulate.report import Page, write_results
-from camit.simulate.run import Experiment, Run, simulate
+from camit.simulate.run import Experiment, Run, prepare, simulate
 from camit.simulate.store import Store
 from camit.simulate.tables import build, table_name
 from tests.helpers import piece_vocabulary, tiny_network, word_vocabulary
@@ -201,6 +201,18 @@ def test_a_corpus_is_read_in_order_with_all_references(corpus: str) -> None:
     assert lines[3].references == ("Not now!", "Not ever.")
     assert [line.line for line in read_lines(corpus, limit=2)] == [1, 2]
     assert not looks_lowercased(lines)
+
+
+def test_a_user_writes_capitals_where_the_references_lost_theirs(model: str, tmp_path: Path) -> None:
+    path = tmp_path / "small.tsv"
+    path.write_text('d\t你好\thello. "what?" wait... no, it\'s McRae\nd\t什么\twhat?\n', encoding="utf-8")
+    lines = read_lines(path)
+    assert looks_lowercased(lines)
+    assert with_capitals(lines)[0].references == ('Hello. "What?" Wait... no, it\'s McRae',)
+    settled, told = prepare(experiment(model, str(path)))
+    assert settled.lowercase and told[1].references == ("What?",)
+    as_written = prepare(experiment(model, str(path), lowercase=False))[1]
+    assert as_written[1].references == ("what?",)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ Adjacent lines of one document are one session, as in the paper, so the order of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from camit.text import normalise
 # A corpus with more lines than this that begin with a small letter was lower-cased in part, and is scored
 # without case.
 LOWERCASE_SHARE = 0.2
+# Up to the first letter of a sentence: behind a full stop, but not behind "..."
+_START = re.compile(r"(?:^|(?<!\.)[.?!][^\w\s]?\s)\W*\w")
 
 
 def read_lines(path: Path | str, limit: int | None = None) -> list[Pair]:
@@ -48,3 +51,19 @@ def looks_lowercased(lines: Sequence[Pair]) -> bool:
     firsts = [reference[0] for line in lines for reference in line.references if reference[0].isalpha()]
     small = sum(first.islower() for first in firsts)
     return bool(firsts) and small > LOWERCASE_SHARE * len(firsts)
+
+
+def with_capitals(lines: Sequence[Pair]) -> list[Pair]:
+    """Capitals where sentences begin, for references that lost theirs.
+
+    Case is not scored there, but the references are what the user types and confirms. Nobody confirms "what?"
+    for "What?", and a model that learned from it would mostly learn to begin with small letters.
+
+    >>> with_capitals([Pair(1, "a", "你好。什么?", ("hello. what?",))])[0].references
+    ('Hello. What?',)
+    """
+    return [replace(line, references=tuple(map(_with_capitals, line.references))) for line in lines]
+
+
+def _with_capitals(text: str) -> str:
+    return _START.sub(lambda start: start[0][:-1] + start[0][-1].upper(), text)

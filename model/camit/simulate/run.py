@@ -26,7 +26,7 @@ import torch
 from camit.corpus import Pair, documents
 from camit.errors import InputError
 from camit.search.revise import Settings
-from camit.simulate.corpus import looks_lowercased, read_lines
+from camit.simulate.corpus import looks_lowercased, read_lines, with_capitals
 from camit.simulate.history import Confirmed, History
 from camit.simulate.metrics import Figures, Lexicon, Sentence, figures, record
 from camit.simulate.protocols import protocol
@@ -138,7 +138,7 @@ def prepare(experiment: Experiment) -> tuple[Experiment, list[Pair]]:
     lines = read_lines(experiment.corpus, experiment.limit)
     if experiment.lowercase is None:
         experiment = msgspec.structs.replace(experiment, lowercase=looks_lowercased(lines))
-    return experiment, lines
+    return experiment, with_capitals(lines) if experiment.lowercase else lines
 
 
 def simulate(experiment: Experiment, *, processes: int = 1, progress: Progress = lambda done: None) -> Run:
