@@ -81,10 +81,11 @@ export class Changes {
     return done;
   }
 
-  blank(span: Span): Promise<void> {
-    return this.#edit(span, "\u2026", (where, effort) =>
-      where.start === where.stop ? GONE : { type: "blank", ...where, effort },
-    );
+  /** Have words written anew by the model. */
+  rewrite(span: Span): Promise<void> {
+    const make = (where: Where, effort: Effort): Ask | Problem =>
+      where.start === where.stop ? GONE : { type: "blank", ...where, effort };
+    return this.#edit(span, "\u2026", make, `Rewrote ${plural(span.stop - span.start, "word")}: `);
   }
 
   /** Lock the words of a span, or release them when all are locked already. */
@@ -151,6 +152,7 @@ export class Changes {
     span: Span,
     text: string,
     make: (where: Where, effort: Effort) => Ask | Problem | null,
+    said = "",
   ): Promise<void> {
     const store = this.#store;
     if (!store.mayChange()) return;
@@ -160,7 +162,9 @@ export class Changes {
     this.#watched = stop;
     const done = await this.#take({ make: (where) => make(where, effort), place: span, text, stop });
     if (done && this.pending.value.length === 0)
-      store.messages.say(`${join(store.words)} ${plural(changed(store.words), "word")} changed for you.`);
+      store.messages.say(
+        `${said}${join(store.words)} ${plural(changed(store.words), "word")} changed for you.`,
+      );
   }
 
   async #step(type: "undo" | "redo", said: string): Promise<void> {

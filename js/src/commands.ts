@@ -7,7 +7,10 @@ export function perform(command: Command, store: Store, target: HTMLElement): bo
   const words = store.words.length;
   switch (command.do) {
     case "move":
-      store.focusOn(focus.value + command.by, command.extend);
+      store.focusOn(focus.value + forward(command.by, target), command.extend);
+      return true;
+    case "read":
+      readOn(command, target);
       return true;
     case "edge":
       store.focusOn(command.to === "first" ? 0 : words - 1, command.extend);
@@ -23,14 +26,17 @@ export function perform(command: Command, store: Store, target: HTMLElement): bo
     case "type":
       editing.open(span.value, command.text);
       return true;
+    case "compose":
+      editing.open(span.value);
+      return false; // the key itself goes on into the input
     case "insert":
       editing.openGap(command.side === "before" ? span.value.start : span.value.stop);
       return true;
     case "delete":
       void store.changes.delete(span.value);
       return true;
-    case "blank":
-      void store.changes.blank(span.value);
+    case "rewrite":
+      void store.changes.rewrite(span.value);
       return true;
     case "keep":
       void store.changes.toggleKeep(span.value);
@@ -51,7 +57,8 @@ export function perform(command: Command, store: Store, target: HTMLElement): bo
       void store.changes.confirm();
       return true;
     case "undo":
-      void store.changes.undo();
+      // Where the memory was changed, that is what is undone.
+      if (!(target.closest(".camit-memory") && store.remembering.undo())) void store.changes.undo();
       return true;
     case "redo":
       void store.changes.redo();
@@ -68,6 +75,18 @@ export function perform(command: Command, store: Store, target: HTMLElement): bo
     case "close":
       return store.escape();
   }
+}
+
+/** The keys point left and right, the words of some languages run from right to left. */
+function forward(by: -1 | 1, word: HTMLElement): number {
+  return getComputedStyle(word).direction === "rtl" ? -by : by;
+}
+
+function readOn(command: Extract<Command, { do: "read" }>, word: HTMLElement): void {
+  const words = [...(word.parentElement?.querySelectorAll<HTMLElement>("[role=option]") ?? [])];
+  const next = "to" in command ? command.to : words.indexOf(word) + forward(command.by, word);
+  const found = next === "first" ? words[0] : next === "last" ? words.at(-1) : words[next];
+  found?.focus();
 }
 
 /** The word nearest above or below, as the lines happen to be broken. */

@@ -16,6 +16,7 @@ import { Messages } from "./messages";
 import type { Span } from "./places";
 import { Playback } from "./playback";
 import type { AnyResult, Entry, ExportFormat, Sentence, Word } from "./protocol";
+import { Remembering } from "./remembering";
 import { copyText, saveFile } from "./share";
 import { join } from "./words";
 
@@ -50,6 +51,8 @@ export class Store {
   readonly span: ReadonlySignal<Span>;
   /** Grows when the keyboard should go to the word in `focus`. */
   readonly grab = signal(0);
+  /** The word of the source that Tab comes to. */
+  readonly reading = signal(0);
   readonly hovered: Signal<Pointed | null> = signal(null);
   readonly focused: Signal<Pointed | null> = signal(null);
   /** The keyboard is in the words, or in their place while there are none. */
@@ -65,6 +68,7 @@ export class Store {
   readonly entries: ReadonlySignal<ReadonlyMap<number, Entry>>;
   readonly messages: Messages;
   readonly changes: Changes;
+  readonly remembering: Remembering;
   readonly editing: Editing;
   readonly effort = new Effort();
   readonly playback: Playback;
@@ -92,6 +96,7 @@ export class Store {
       () => this.changes.pending.value.length > 0 || this.sentence.value.status === "waiting",
     );
     this.entries = computed(() => new Map(this.state.memory.value.entries.map((entry) => [entry.id, entry])));
+    this.remembering = new Remembering(this);
     this.editing = new Editing(this);
     this.playback = new Playback(this.state.sentence);
     this.#stop.push(this.#followSentence(), () => this.messages.dispose(), this.playback.dispose);
@@ -230,11 +235,13 @@ export class Store {
     this.anchor.value = null;
     this.hovered.value = null;
     this.focus.value = 0;
+    this.reading.value = 0;
+    this.remembering.done.value = null;
     this.messages.problem.value = typed === null ? null : { ...MOVED_ON, typed };
     if (this.inWords.value) this.grab.value += 1;
   }
 
-  // --- memory, learning, settings --------------------------------------------------------------------------------------------------
+  // --- learning, settings ------------------------------------------------------------------------------------------------------------
 
   async unconfirm(): Promise<void> {
     this.messages.note.value = null;
@@ -244,21 +251,6 @@ export class Store {
 
   async configure(settings: Omit<Extract<Ask, { type: "configure" }>, "type">): Promise<void> {
     await this.ask({ type: "configure", ...settings });
-  }
-
-  async pin(entry: Entry): Promise<void> {
-    if (await this.ask({ type: "pin", entry: entry.id, pinned: !entry.pinned }))
-      this.messages.say(`${entry.text}: ${entry.pinned ? "unpinned" : "pinned"}`);
-  }
-
-  async forget(entry: Entry): Promise<void> {
-    if (await this.ask({ type: "forget", entry: entry.id })) this.messages.say(`${entry.text}: forgotten`);
-  }
-
-  async remember(source: string, text: string): Promise<boolean> {
-    const done = await this.ask({ type: "remember", source, text });
-    if (done) this.messages.say(`${text}: remembered`);
-    return done !== null;
   }
 
   // --- out ---------------------------------------------------------------------------------------------------------------------------

@@ -36,6 +36,34 @@ export function spoken(word: Word, entry: Entry | undefined): string {
   return `${word.text}, ${originOf(word)}${copied}`;
 }
 
+const READS = 20;
+
+/** The words that were written while this source word was read. */
+export function readersOf(source: number, words: readonly Word[]): readonly string[] {
+  return words.filter((word) => (word.attention[source] ?? 0) >= READS).map((word) => `“${word.text}”`);
+}
+
+/** What a screen reader says for one word of the source. */
+export function spokenSource(text: string, readers: readonly string[]): string {
+  return readers.length > 0 ? `${text}, read for ${readers.join(", ")}` : text;
+}
+
+/** A comma, a bracket: drawn so small that it must not share its place with a gap. */
+export function isMark(text: string): boolean {
+  return !/[\p{L}\p{N}]/u.test(text);
+}
+
+/**
+ * Where the place for a click lies that inserts between two words: on their space; without one, on whichever is no mark, a
+ * little back or ahead; at the edges of the sentence, outside it.
+ */
+export function sideOfGap(before: Spaced | undefined, after: Spaced | undefined): "space" | "back" | "ahead" {
+  if (!before) return "back";
+  if (!after) return "ahead";
+  if (after.space) return "space";
+  return isMark(before.text) && !isMark(after.text) ? "ahead" : "back";
+}
+
 export function percent(value: number): string {
   return value > 0 && value < 0.005 ? "<1 %" : `${Math.round(value * 100)} %`;
 }

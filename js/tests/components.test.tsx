@@ -53,7 +53,7 @@ describe("the words", () => {
 
   it("are one tab stop, walked over with the arrows", async () => {
     show();
-    expect(all("[role=option]").filter((item) => item.tabIndex === 0)).toHaveLength(1);
+    expect(all(".camit-target [role=option]").filter((item) => item.tabIndex === 0)).toHaveLength(1);
     one(".camit-word")?.focus();
     await press("ArrowRight");
     await press("ArrowRight");
@@ -105,6 +105,40 @@ describe("the words", () => {
     expect(one(".camit-word")?.style.getPropertyValue("--lit")).toBe("0.8");
   });
 
+  it("light up for a source word that the keyboard is on: one tab stop, walked over with the arrows", async () => {
+    show();
+    const stops = () => all(".camit-source [role=option]").filter((item) => item.tabIndex === 0);
+    expect(stops().map((item) => item.textContent)).toEqual(["我们"]);
+    stops()[0]?.focus();
+    await press("ArrowRight");
+    expect(document.activeElement?.textContent).toBe("看到");
+    expect(stops()).toEqual([document.activeElement]);
+    expect(one(".camit-word")?.style.getPropertyValue("--lit")).toBe("0.8");
+    expect(one(".camit-explanation")?.textContent).toContain("Read while writing “We”");
+    expect(document.activeElement?.getAttribute("aria-label")).toContain("看到, read for “We”");
+    await press("ArrowRight");
+    expect(document.activeElement?.textContent).toBe("看到");
+    await press("Home");
+    expect(document.activeElement?.textContent).toBe("我们");
+    for (const key of ["x", "Delete", " ", "Enter"]) await press(key);
+    expect(host.asked).toEqual([]);
+    expect(one(".camit-editor")).toBeNull();
+    one(".camit-word")?.focus();
+    await settled();
+    expect(one(".camit-word")?.style.getPropertyValue("--lit")).toBe("0");
+  });
+
+  it("say their language, and run in its direction", () => {
+    show();
+    for (const [line, language] of [
+      [".camit-source", "zh"],
+      [".camit-target", "en"],
+    ] as const) {
+      expect(one(line)?.lang).toBe(language);
+      expect(one(line)?.dir).toBe("auto");
+    }
+  });
+
   it("are text, whatever they contain", () => {
     const evil = '<img src=x onerror="alert(1)">';
     show(
@@ -140,6 +174,32 @@ describe("editing", () => {
     expect(host.asked.find((request) => request.type === "replace")).toMatchObject({ start: 1, text: "met" });
   });
 
+  it("opens for a character that takes AltGr, and for one that takes several keys", async () => {
+    all(".camit-word")[1]?.focus();
+    const typed = await press("@", { ctrlKey: true, altKey: true });
+    expect((one(".camit-editor input") as HTMLInputElement).value).toBe("@");
+    expect(typed.defaultPrevented).toBe(true);
+    await press("Escape");
+    for (const key of ["Dead", "Process"]) {
+      const first = await press(key);
+      const input = one(".camit-editor input") as HTMLInputElement;
+      expect(document.activeElement).toBe(input);
+      // All of it selected: what is composed takes its place.
+      expect([input.value, input.selectionStart, input.selectionEnd]).toEqual(["saw", 0, 3]);
+      expect(first.defaultPrevented).toBe(false);
+      await press("Escape");
+    }
+  });
+
+  it("writes a question mark while a word is edited, and shows the help otherwise", async () => {
+    await click(all(".camit-word")[1]);
+    expect((await press("?")).defaultPrevented).toBe(false);
+    expect(one(".camit-help")).toBeNull();
+    await press("Escape");
+    await press("?");
+    expect(one(".camit-help")?.textContent).toContain("while you edit a word, a question mark");
+  });
+
   it("shows the new word at once in the same element, which keeps the keyboard", async () => {
     host.reply = () => new Promise(() => {});
     const element = all(".camit-word")[1];
@@ -170,11 +230,11 @@ describe("editing", () => {
 
   it("offers to write a phrase again, and only a phrase", async () => {
     await click(all(".camit-word")[1]);
-    expect(texts(".camit-operation")).not.toContain("redo this part");
+    expect(texts(".camit-operation")).not.toContain("rewrite");
     store.select(1, 3);
     store.editing.open(store.span.value);
     await settled();
-    expect(texts(".camit-operation")).toContain("redo this part");
+    expect(texts(".camit-operation")).toContain("rewrite");
   });
 });
 
@@ -409,6 +469,16 @@ describe("what is said", () => {
   });
 });
 
+it("says of a saved view that the cell is to be run, and keeps the text readable", async () => {
+  show();
+  host.connection.value = "saved";
+  await settled();
+  expect(one(".camit-connection")?.textContent).toContain("Run the cell to go on working");
+  expect(texts(".camit-word")).toContain("park");
+  await click(all(".camit-word")[1]);
+  expect(one(".camit-editor")).toBeNull();
+});
+
 describe("the views", () => {
   const lesson = {
     row: 0,
@@ -432,6 +502,48 @@ describe("the views", () => {
     expect(host.last).toEqual({ type: "forget", entry: 1 });
     await click(one("[aria-label='Unpin met']"));
     expect(host.last).toEqual({ type: "pin", entry: 1, pinned: false });
+  });
+
+  it("say what was done to the memory, and take it back", async () => {
+    show();
+    const met = entry(1, "met", { copies: 3, pinned: true });
+    host.memory.value = { enabled: true, entries: [met] };
+    await settled();
+    const undo = () => all(".camit-done button")[0];
+    const told = () => [one(".camit-done span")?.textContent, one("[role=status]")?.textContent];
+    await click(one("[aria-label='Forget met']"));
+    expect(told()).toEqual(["Forgot “met”.", "Forgot “met”."]);
+    undo()?.focus();
+    await click(undo());
+    expect(host.last).toEqual({ type: "recall", entry: 1 });
+    expect(told()).toEqual(["“met” is back as it was.", "“met” is back as it was."]);
+    expect(document.activeElement).toBe(undo());
+    await click(one("[aria-label='Unpin met']"));
+    expect(told()[0]).toBe("Unpinned “met”.");
+    one("[aria-label='Unpin met']")?.focus();
+    await press("z", { ctrlKey: true });
+    expect(host.last).toEqual({ type: "pin", entry: 1, pinned: true });
+    expect(told()[0]).toBe("Pinned “met”.");
+  });
+
+  it("say that a term is remembered, once", async () => {
+    show();
+    const add = async () => {
+      for (const [index, text] of ["蓝鲸", "blue whale"].entries()) {
+        const input = all(".camit-remember input")[index] as HTMLInputElement;
+        input.value = text;
+        input.dispatchEvent(new Event("input", { bubbles: true }));
+      }
+      await settled();
+      await click(one(".camit-remember button"));
+      return one(".camit-done")?.textContent;
+    };
+    host.reply = () => ({ kind: "remembered", entry: 7, new: true });
+    expect(await add()).toBe("Remembered “blue whale”.Undo");
+    expect((one(".camit-remember input") as HTMLInputElement).value).toBe("");
+    host.reply = () => ({ kind: "remembered", entry: 7, new: false });
+    expect(await add()).toBe("“blue whale” is remembered for that already.");
+    expect((one(".camit-remember input") as HTMLInputElement).value).toBe("蓝鲸");
   });
 
   it("keep the keyboard when an entry is forgotten: on the next one, then in the form", async () => {

@@ -199,17 +199,30 @@ describe("what a notebook says of the line", () => {
   it("is that the kernel was shut down, or has died, before anybody does anything", async () => {
     vi.useFakeTimers();
     const [kernelChanged, statusChanged] = [new Told(), new Told()];
-    const manager = { kernel: {} as object | null, context: { sessionContext: { kernelChanged, statusChanged } } };
+    const manager = {
+      kernel: {} as object | null,
+      context: { sessionContext: { kernelChanged, statusChanged } },
+    };
     const hosted = Object.assign(new Model(), { widget_manager: manager });
     const running = connect(hosted);
-    hosted.tell("msg:custom", { type: "done", view: hosted.sent[0]?.view, id: 1, result: { kind: "nothing" } });
+    hosted.tell("msg:custom", {
+      type: "done",
+      view: hosted.sent[0]?.view,
+      id: 1,
+      result: { kind: "nothing" },
+    });
     statusChanged.emit("busy");
     await vi.advanceTimersByTimeAsync(10_000);
     expect(running.connection.value).toBe("live");
     statusChanged.emit("autorestarting");
     await vi.advanceTimersByTimeAsync(3000);
     expect(running.connection.value).toBe("lost");
-    hosted.tell("msg:custom", { type: "done", view: hosted.sent[0]?.view, id: 2, result: { kind: "nothing" } });
+    hosted.tell("msg:custom", {
+      type: "done",
+      view: hosted.sent[0]?.view,
+      id: 2,
+      result: { kind: "nothing" },
+    });
     expect(running.connection.value).toBe("live");
     manager.kernel = null;
     kernelChanged.emit({});

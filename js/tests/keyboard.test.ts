@@ -40,6 +40,32 @@ describe("on the words", () => {
     expect(press("𠮷", "words")).toEqual({ do: "type", text: "𠮷" });
   });
 
+  it("writes what AltGr and Option write, on every system", () => {
+    const altGraph = { getModifierState: (key: string) => key === "AltGraph" };
+    expect(press("q", "words", altGraph)).toEqual({ do: "type", text: "q" });
+    expect(press("€", "words", { ...altGraph, ctrlKey: true, altKey: true })).toEqual({
+      do: "type",
+      text: "€",
+    });
+    expect(press("@", "words", { ctrlKey: true, altKey: true })).toEqual({ do: "type", text: "@" });
+    expect(press("ż", "words", { altKey: true })).toEqual({ do: "type", text: "ż" });
+    expect(press("@", "editor", { ctrlKey: true, altKey: true })).toBeNull();
+  });
+
+  it("leaves Ctrl+Alt and Alt with a letter to the host", () => {
+    expect(press("f", "words", { ctrlKey: true, altKey: true })).toBeNull();
+    expect(press("z", "words", { ctrlKey: true, altKey: true })).toBeNull();
+    expect(press("€", "words", { metaKey: true })).toBeNull();
+  });
+
+  it("opens the editor for accents and input methods, and lets them go on in it", () => {
+    expect(press("Dead", "words")).toEqual({ do: "compose" });
+    expect(press("Process", "words")).toEqual({ do: "compose" });
+    expect(press("n", "words", { keyCode: 229 })).toEqual({ do: "compose" });
+    for (const place of ["editor", "elsewhere", "form", "popup", "source"] as const)
+      expect(press("Enter", place, { keyCode: 229 })).toBeNull();
+  });
+
   it("leaves function keys and Tab to others", () => {
     expect(press("F5", "words")).toBeNull();
     expect(press("Tab", "words")).toBeNull();
@@ -47,13 +73,23 @@ describe("on the words", () => {
   });
 
   it("rewrites the selection with Ctrl+Delete, copies with Ctrl+C", () => {
-    expect(press("Delete", "words", { ctrlKey: true })).toEqual({ do: "blank" });
+    expect(press("Delete", "words", { ctrlKey: true })).toEqual({ do: "rewrite" });
     expect(press("c", "words", { ctrlKey: true })).toEqual({ do: "copy" });
   });
 
   it("does not touch the host's own shortcuts", () => {
     expect(press("s", "words", { ctrlKey: true })).toBeNull();
     expect(press("f", "words", { altKey: true })).toBeNull();
+  });
+});
+
+describe("on the source", () => {
+  it("moves, and changes nothing", () => {
+    expect(press("ArrowLeft", "source")).toEqual({ do: "read", by: -1 });
+    expect(press("End", "source")).toEqual({ do: "read", to: "last" });
+    expect(press("?", "source")).toEqual({ do: "help" });
+    expect(press("z", "source", { ctrlKey: true })).toEqual({ do: "undo" });
+    for (const key of ["x", "Delete", " ", "Enter", "Insert"]) expect(press(key, "source")).toBeNull();
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { duration, join, percent, plural, score, spoken } from "../src/words";
+import { duration, join, percent, plural, score, sideOfGap, spoken } from "../src/words";
 import { entry, word } from "./desk";
 
 describe("join", () => {
@@ -27,4 +27,20 @@ it("writes numbers as people do", () => {
   expect(plural(0, "word")).toBe("0 words");
   expect(duration(42.4)).toBe("42 s");
   expect(duration(186)).toBe("3.1 min");
+});
+
+describe("the place for a click that inserts", () => {
+  const close = (text: string) => word(text, { space: false });
+
+  it("is the space, or lies on the neighbour that is no mark", () => {
+    expect(sideOfGap(word("him"), word("in"))).toBe("space");
+    expect(sideOfGap(word("him"), close(","))).toBe("back");
+    expect(sideOfGap(word("("), close("him"))).toBe("ahead");
+    expect(sideOfGap(word("我们"), close("见面"))).toBe("back");
+  });
+
+  it("lies outside the sentence at its edges", () => {
+    expect(sideOfGap(undefined, word("We"))).toBe("back");
+    expect(sideOfGap(close("."), undefined)).toBe("ahead");
+  });
 });

@@ -1,7 +1,7 @@
 /** One view of the widget: the parts in their places, and the keyboard. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { perform } from "../commands";
-import { command, type Place } from "../keyboard";
+import { command, isCharacter, type Place } from "../keyboard";
 import type { Store } from "../store";
 import { watchTheme } from "../theme";
 import { ActionBar } from "./ActionBar";
@@ -75,7 +75,7 @@ function Desk({ store }: { store: Store }) {
  * anything: a notebook would run the cell, and all that was done here would be gone. What an input does by itself, it does.
  */
 function isOurs(event: KeyboardEvent, target: HTMLElement): boolean {
-  const plain = !(event.ctrlKey || event.metaKey || event.altKey);
+  const plain = !(event.ctrlKey || event.metaKey || event.altKey) || isCharacter(event);
   const inInput = target.matches("input, textarea") && /^[acvxyz]$/i.test(event.key);
   return plain || event.key === "Enter" || inInput || command(event, placeOf(target)) !== null;
 }
@@ -120,5 +120,6 @@ function onKey(event: KeyboardEvent, store: Store): void {
 function placeOf(target: HTMLElement): Place {
   if (target.matches("input, select, textarea")) return target.closest(".camit-editor") ? "editor" : "form";
   if (target.closest(".camit-popup")) return "popup";
+  if (target.closest(".camit-source")) return "source";
   return target.closest(".camit-target") ? "words" : "elsewhere";
 }

@@ -17,7 +17,11 @@ export function AttentionView() {
     });
     return {
       key: index,
-      label: <span lang={source_language}>{read.text}</span>,
+      label: (
+        <span lang={source_language} dir="auto">
+          {read.text}
+        </span>
+      ),
       spoken: cells.map((cell) => `${columns[cell.column]} ${cell.title}`).join(", ") || "hardly read",
       cells,
     };

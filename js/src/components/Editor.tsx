@@ -51,6 +51,7 @@ function Editor({ editor }: { editor: Edit }) {
         aria-activedescendant={editor.chosen >= 0 ? `${list}-${editor.chosen}` : undefined}
         placeholder={editor.mode === "insert" ? "insert here" : "nothing: delete"}
         lang={store.state.overview.value.target_language}
+        dir="auto"
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}
@@ -89,10 +90,10 @@ function Operations({ editor, phrase }: { editor: Edit; phrase: boolean }) {
             <button
               type="button"
               class="camit-operation"
-              title="Write this part again, keep both ends (Ctrl Del)"
-              onClick={act(() => store.changes.blank(editor))}
+              title="The model writes something else here; the rest stays (Ctrl Del)"
+              onClick={act(() => store.changes.rewrite(editor))}
             >
-              redo this part
+              rewrite
             </button>
           )}
           <button

@@ -4,11 +4,11 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Entry } from "../protocol";
 import type { Store } from "../store";
 import { percent, plural, provenance } from "../words";
+import { ByHand } from "./ByHand";
 import { useStore } from "./context";
 import { focusIsLost } from "./focus";
 import { type Cell, HeatMap, type HeatRow } from "./HeatMap";
 import { IconButton } from "./IconButton";
-import { RememberForm } from "./RememberForm";
 
 const SHOWN = 12;
 
@@ -71,17 +71,17 @@ export function MemoryView() {
   });
   if (entries.length === 0)
     return (
-      <div class="camit-view" ref={view}>
+      <div class="camit-view camit-memory" ref={view}>
         <p class="camit-lead">
           {enabled
             ? "Nothing remembered yet. Words you correct are kept here when you confirm a sentence, and come back where they fit."
             : "The memory is switched off: nothing is written to it, and nothing is copied from it."}
         </p>
-        <RememberForm />
+        <ByHand />
       </div>
     );
   return (
-    <div class="camit-view" ref={view}>
+    <div class="camit-view camit-memory" ref={view}>
       <HeatMap
         label="Memory: copy weight per word, and what each entry was looked at for"
         columns={columns}
@@ -109,7 +109,7 @@ export function MemoryView() {
         chosen: θ·r, trust in the memory times this entry’s share. It was copied where a word carries its
         mark. Open a row to see where it came from.
       </p>
-      <RememberForm />
+      <ByHand />
     </div>
   );
 }
@@ -128,7 +128,7 @@ function useForgetting(view: { current: HTMLElement | null }, shown: readonly En
   }, [shown.map((entry) => entry.id).join()]);
   return (entry: Entry) => {
     forgotten.current = shown.indexOf(entry);
-    void store.forget(entry);
+    void store.remembering.forget(entry);
   };
 }
 
@@ -156,7 +156,11 @@ function EntryLabel({ entry, open, onOpen, onForget }: LabelProps) {
         title={`${entry.source} → ${entry.target}`}
         onClick={onOpen}
       >
-        <b>{entry.text}</b> <span class="camit-dim">· {about.join(" · ")}</span>
+        <b>{entry.text}</b>{" "}
+        <span class="camit-dim">
+          <span class="camit-entry-dot">· </span>
+          {about.join(" · ")}
+        </span>
       </button>
       {store.readOnly.value || (
         <>
@@ -164,7 +168,7 @@ function EntryLabel({ entry, open, onOpen, onForget }: LabelProps) {
             icon="pin"
             label={`${entry.pinned ? "Unpin" : "Pin"} ${entry.text}`}
             pressed={entry.pinned}
-            onClick={() => store.pin(entry)}
+            onClick={() => store.remembering.pin(entry, !entry.pinned)}
           />
           <IconButton icon="remove" label={`Forget ${entry.text}`} onClick={onForget} />
         </>
@@ -184,8 +188,12 @@ function Provenance({ entry }: { entry: Entry }) {
   const { source_language, target_language } = store.state.overview.value;
   return (
     <div class="camit-provenance">
-      <p lang={source_language}>{entry.source}</p>
-      <p lang={target_language}>{entry.target}</p>
+      <p lang={source_language} dir="auto">
+        {entry.source}
+      </p>
+      <p lang={target_language} dir="auto">
+        {entry.target}
+      </p>
       <p class="camit-dim">
         {copiedHere(store, entry) ? "Copied into this sentence. " : ""}
         {entry.copies > 0

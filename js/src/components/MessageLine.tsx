@@ -1,10 +1,11 @@
 /** One line under the translation for whatever is worth saying now: an error, what just happened, or why a word stands there. */
 import type { Problem } from "../protocol";
 import type { Store } from "../store";
-import { capitalised, originOf, percent, provenance } from "../words";
+import { capitalised, originOf, percent, provenance, readersOf } from "../words";
 import { useStore } from "./context";
 import { Icon } from "./Icon";
 import { IconButton } from "./IconButton";
+import { Link } from "./Link";
 
 export function MessageLine() {
   const store = useStore();
@@ -65,14 +66,6 @@ function TakeBack() {
   return <Link name="Take back" onClick={() => store.unconfirm().then(() => store.focusOn(0))} />;
 }
 
-function Link({ name, onClick }: { name: string; onClick: () => void }) {
-  return (
-    <button type="button" class="camit-link" onClick={onClick}>
-      {name}
-    </button>
-  );
-}
-
 const CONFIRMED = "Confirmed.";
 
 /** Why the looked-at word stands there, or what to do. */
@@ -80,9 +73,7 @@ function explanation(store: Store): string {
   const { words, source, status } = store.sentence.value;
   const pointed = store.pointed.value;
   if (pointed?.side === "source") {
-    const readers = words
-      .filter((word) => (word.attention[pointed.index] ?? 0) >= 20)
-      .map((word) => `“${word.text}”`);
+    const readers = readersOf(pointed.index, words);
     return readers.length > 0 ? `Read while writing ${readers.join(", ")}` : "Read a little by many words";
   }
   const word = pointed ? words[pointed.index] : undefined;

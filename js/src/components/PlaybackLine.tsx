@@ -22,7 +22,12 @@ export function PlaybackLine() {
   const words = store.playback.words.value;
   const step = store.playback.showing.value?.step;
   return (
-    <p class="camit-target camit-playback" lang={store.state.overview.value.target_language} key={step}>
+    <p
+      class="camit-target camit-playback"
+      lang={store.state.overview.value.target_language}
+      dir="auto"
+      key={step}
+    >
       {words.map((word, index) => (
         <>
           {word.space && index > 0 ? " " : ""}

@@ -76,7 +76,7 @@ function RailRow({ row, index, current, language }: RowProps) {
     >
       <StatusMark status={row.status} />
       <span class="camit-number">{index + 1}</span>
-      <span class="camit-row-text" lang={language}>
+      <span class="camit-row-text" lang={language} dir="auto">
         {row.source}
       </span>
       <span class="camit-hidden">, {about}</span>

@@ -26,7 +26,7 @@ export function StepsView() {
             {STAGES[stage.name]}
           </button>
           <div>
-            <p class="camit-step-words" lang={language}>
+            <p class="camit-step-words" lang={language} dir="auto">
               {stage.words.map((word, place) => (
                 <>
                   {word.space && place > 0 ? " " : ""}

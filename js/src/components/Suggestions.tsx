@@ -30,7 +30,7 @@ export function Suggestions({ id, editor }: { id: string; editor: Editor }) {
               onPointerDown={(event) => event.preventDefault()}
               onClick={() => store.editing.take(item)}
             >
-              <span class="camit-suggestion-text" lang={language}>
+              <span class="camit-suggestion-text" lang={language} dir="auto">
                 {item.text}
               </span>
               {item.memory !== null && (

@@ -25,6 +25,7 @@ export function TargetLine() {
       role="listbox"
       class="camit-target"
       lang={store.state.overview.value.target_language}
+      dir="auto"
       aria-label="Translation"
       aria-multiselectable="true"
       aria-orientation="horizontal"
@@ -44,12 +45,12 @@ export function TargetLine() {
       )}
       {words.map((word, index) => (
         <>
-          <Gap at={index} space={word.space && index > 0} />
+          <Gap at={index} before={words[index - 1]} after={word} />
           {arriving(index)}
-          <WordSpan key={index} word={word} index={index} />
+          <WordSpan key={index} word={word} index={index} next={words[index + 1]} />
         </>
       ))}
-      {words.length > 0 && <Gap at={words.length} space={false} />}
+      {words.length > 0 && <Gap at={words.length} before={words.at(-1)} after={undefined} />}
       {arriving(words.length)}
     </div>
   );

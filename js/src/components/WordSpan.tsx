@@ -1,15 +1,16 @@
 /** One word of the translation, the gap before it, and the word that is on its way into the sentence. */
 import type { Word } from "../protocol";
-import { originOf, percent, provenance, spoken } from "../words";
+import { isMark, originOf, percent, provenance, sideOfGap, spoken } from "../words";
 import { useStore } from "./context";
 import { Icon } from "./Icon";
 
 interface Props {
   word: Word;
   index: number;
+  next: Word | undefined;
 }
 
-export function WordSpan({ word, index }: Props) {
+export function WordSpan({ word, index, next }: Props) {
   const store = useStore();
   const { start, stop } = store.span.value;
   const inSpan = index >= start && index < stop;
@@ -18,6 +19,10 @@ export function WordSpan({ word, index }: Props) {
   const entry = word.memory === null ? undefined : store.entries.value.get(word.memory);
   const editor = store.editing.editor.value;
   const edited = editor?.mode === "replace" && index >= editor.start && index < editor.stop;
+  // What stands close to its neighbour is drawn without room on that side.
+  const close = [!word.space && index > 0 && "before", next && !next.space && "after"]
+    .filter(Boolean)
+    .join(" ");
   const pending = store.changes.pending.value.findLast((edit) => index >= edit.start && index < edit.stop);
   // The first word of a span stands for all of it while the change is on its way; it stays the same element, so that the
   // keyboard does not fall out of the widget.
@@ -33,6 +38,7 @@ export function WordSpan({ word, index }: Props) {
         pending && (pending.text === "" ? "leaving" : index === pending.start ? "coming" : "gone")
       }
       data-edited={edited || undefined}
+      data-close={close || undefined}
       aria-selected={stop - start > 1 && inSpan}
       aria-label={spoken(word, entry)}
       tabIndex={index === store.focus.value ? 0 : -1}
@@ -80,8 +86,17 @@ export function WordSpan({ word, index }: Props) {
 }
 
 /** Between two words: a click inserts there. With the keyboard, Insert does it, so the gap need not be a stop. */
-export function Gap({ at, space }: { at: number; space: boolean }) {
+export function Gap({
+  at,
+  before,
+  after,
+}: {
+  at: number;
+  before: Word | undefined;
+  after: Word | undefined;
+}) {
   const store = useStore();
+  const side = sideOfGap(before, after);
   const editor = store.editing.editor.value;
   const open = editor?.mode === "insert" && editor.start === at;
   return (
@@ -89,12 +104,13 @@ export function Gap({ at, space }: { at: number; space: boolean }) {
       class="camit-gap"
       aria-hidden="true"
       data-gap={at}
-      data-tight={!space || undefined}
+      data-side={side}
+      data-mark={(before && isMark(before.text)) || undefined}
       data-open={open || undefined}
       title="Insert here"
       onClick={() => store.editing.openGap(at)}
     >
-      {space ? " " : ""}
+      {side === "space" ? " " : ""}
     </span>
   );
 }

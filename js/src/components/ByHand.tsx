@@ -1,15 +1,33 @@
 import { useSignal } from "@preact/signals";
 import { useStore } from "./context";
+import { Icon } from "./Icon";
+import { Link } from "./Link";
+
+/** The memory, changed by hand: a form to add to it, and what was done to it last. */
+export function ByHand() {
+  const store = useStore();
+  const done = store.remembering.done.value;
+  if (store.readOnly.value) return null;
+  return (
+    <div class="camit-byhand">
+      <RememberForm />
+      <p class="camit-done">
+        {done && <Icon name="check" />}
+        <span>{done?.text}</span>
+        {done?.undo && <Link name="Undo" onClick={() => store.remembering.undo()} />}
+      </p>
+    </div>
+  );
+}
 
 /** Add to the memory by hand: a term from a glossary, a name. */
-export function RememberForm() {
+function RememberForm() {
   const store = useStore();
   const source = useSignal("");
   const text = useSignal("");
-  if (store.readOnly.value) return null;
   const ready = source.value.trim() !== "" && text.value.trim() !== "";
   const add = async () => {
-    if (ready && (await store.remember(source.value.trim(), text.value.trim()))) {
+    if (ready && (await store.remembering.remember(source.value.trim(), text.value.trim()))) {
       source.value = "";
       text.value = "";
     }
@@ -28,6 +46,7 @@ export function RememberForm() {
         aria-label="Source to remember"
         placeholder="source phrase"
         lang={store.state.overview.value.source_language}
+        dir="auto"
         value={source.value}
         onInput={(event) => {
           source.value = event.currentTarget.value;
@@ -39,6 +58,7 @@ export function RememberForm() {
         aria-label="Translation to remember"
         placeholder="its translation"
         lang={store.state.overview.value.target_language}
+        dir="auto"
         value={text.value}
         onInput={(event) => {
           text.value = event.currentTarget.value;
