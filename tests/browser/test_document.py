@@ -6,10 +6,10 @@ import json
 import pathlib
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from camit_widget import browser as harness
-from tests.browser.steps import NAMED, Show, confirm, ran, settled, type_over, words
+from tests.browser.steps import NAMED, SENTENCES, Show, confirm, ran, settled, type_over, words
 
 
 def test_confirming_shows_the_lesson_and_goes_on_and_can_be_taken_back(page: Page, show: Show) -> None:
@@ -53,8 +53,15 @@ def test_a_remembered_word_comes_back_with_its_weight_badge_and_heat_map(page: P
     expect(widget.locator(".camit-provenance")).to_contain_text("Redford")
     widget.get_by_role("button", name="Pin Redford").click()
     expect(rows.nth(1)).to_contain_text("pinned")
+    before = rows.nth(1).inner_text()
     widget.get_by_role("button", name="Forget Redford").click()
     expect(widget.locator(".camit-heat-row")).to_have_count(0)
+    done = widget.locator(".camit-done")
+    expect(done).to_contain_text("Forgot “Redford”.")
+    done.get_by_role("button", name="Undo").click()
+    expect(rows).to_have_count(2)
+    expect(rows.nth(1)).to_have_text(before.replace("\n", " "), use_inner_text=True)
+    expect(done.get_by_role("button", name="Undo")).to_be_focused()
 
 
 def test_a_term_can_be_remembered_by_hand(page: Page, show: Show) -> None:
@@ -63,6 +70,12 @@ def test_a_term_can_be_remembered_by_hand(page: Page, show: Show) -> None:
     widget.get_by_label("Translation to remember").fill("blue whale")
     page.keyboard.press("Enter")
     expect(widget.locator(".camit-entry")).to_contain_text("blue whale · added by hand")
+    expect(widget.locator(".camit-done")).to_contain_text("Remembered “blue whale”.")
+    widget.get_by_label("Source to remember").fill("蓝鲸")
+    widget.get_by_label("Translation to remember").fill("blue whale")
+    page.keyboard.press("Enter")
+    expect(widget.locator(".camit-done")).to_contain_text("remembered for that already")
+    expect(widget.locator(".camit-entry")).to_have_count(1)
 
 
 def test_two_views_of_one_widget_stay_in_step(page: Page, lab: harness.Lab, show: Show) -> None:
@@ -271,3 +284,33 @@ def test_a_restarted_kernel_is_said_clearly_and_running_the_cell_again_helps(
     lab.wait_for_kernel(page)
     widget = show()
     expect(widget.locator(".camit-connection")).to_have_count(0)
+
+
+def test_a_kernel_that_is_shut_down_is_said_at_once_and_a_reopened_notebook_says_it_was_saved(
+    browser: Browser, lab: harness.Lab
+) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 1000})
+    context.set_default_timeout(harness.PATIENCE_MS)
+    page = context.new_page()
+    lab.open(page)
+    lab.run(page, f"from camit_widget import CamitWidget\nCamitWidget({SENTENCES!r})")
+    ran(page, 0)
+    widget = lab.widget(page)
+    settled(widget)
+    before = words(widget)
+    page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+    page.wait_for_function("!jupyterapp.shell.currentWidget.context.model.dirty")
+    page.evaluate("jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    notice = widget.locator(".camit-connection")
+    expect(notice).to_contain_text("restarted or shut down")
+    page.reload()
+    lab.wait_for_kernel(page)
+    widget = lab.widget(page)
+    expect(notice).to_contain_text("Run the cell to go on working")
+    expect(notice).to_have_attribute("data-connection", "saved")
+    assert words(widget) == before
+    widget.locator(".camit-word").nth(1).click()
+    expect(widget.locator(".camit-editor")).to_have_count(0)
+    widget.locator(".camit-row").nth(1).click()
+    expect(widget.get_by_role("alert")).to_contain_text("Run the cell to go on working")
+    context.close()

@@ -90,6 +90,125 @@ def test_a_word_is_inserted_at_a_gap_and_by_key(page: Page, show: Show) -> None:
     assert "again" in words(widget), "what was fixed before is still there"
 
 
+LONG = (
+    "他昨天说他不会来参加会议，因为他病了，但是我们都知道他去了公园，在那里他看到了一只狗，还看到了他的朋友。"
+)
+
+# Words that a click on the left, in the middle or on the right of what is drawn would miss; for every gap, a
+# point where a click hits it; and the marks that end a line.
+_AIM = """(line) => {
+  const at = (x, y) => document.elementFromPoint(x, y);
+  const words = [...line.querySelectorAll('.camit-word')];
+  const drawn = words.map((word) => {
+    const range = document.createRange();
+    range.selectNode(word.firstChild);
+    return range.getBoundingClientRect();
+  });
+  const missed = words.flatMap((word, index) => {
+    const { left, width, top, height } = drawn[index];
+    const hit = [0.3, 0.5, 0.7].every((part) => at(left + part * width, top + height / 2) === word);
+    return hit ? [] : [`${index} ${word.textContent}`];
+  });
+  const gaps = [...line.querySelectorAll('.camit-gap')].map((gap, index) => {
+    const { left, top, height } = gap.getBoundingClientRect();
+    for (let by = -16; by <= 16; by += 1)
+      if (at(left + by, top + height / 2) === gap) return [left + by + 1, top + height / 2];
+    return null;
+  });
+  const ending = words.flatMap((word, index) => {
+    const ends = index + 1 < words.length && drawn[index + 1].top > drawn[index].top + 5;
+    return ends && /^[,.]$/.test(word.firstChild.textContent) ? [index] : [];
+  });
+  return { missed, gaps, ending };
+}"""
+
+
+def test_every_word_and_every_mark_can_be_hit_and_so_can_every_gap(page: Page, show: Show) -> None:
+    widget = show([LONG])
+    line = widget.locator(".camit-target")
+    try:
+        for width in range(1280, 700, -20):
+            page.set_viewport_size({"width": width, "height": 1000})
+            aim = line.evaluate(_AIM)
+            assert aim["missed"] == [], width
+            assert None not in aim["gaps"], width
+            if aim["ending"]:
+                break
+        assert aim["ending"], "no mark at the end of a line, however wide the window is"
+        mark = aim["ending"][0]
+        editor = edit(widget, mark)
+        expect(editor).to_have_attribute("aria-label", f"Change “{words(widget)[mark]}”")
+        page.keyboard.press("Escape")
+        # Before the first word, between two, before a mark, at the end of a line, behind the last word.
+        for gap in (0, 2, mark, mark + 1, len(words(widget))):
+            page.mouse.click(*aim["gaps"][gap])
+            expect(widget.locator("[data-open]")).to_have_attribute("data-gap", str(gap))
+            page.keyboard.press("Escape")
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 1000})
+
+
+def test_the_ring_of_a_word_stays_clear_of_the_mark_behind_it(show: Show) -> None:
+    widget = show()
+    last = len(words(widget)) - 2
+    word(widget, last).focus()
+    room = widget.locator(".camit-target").evaluate(
+        """(line, last) => {
+          const words = line.querySelectorAll('.camit-word');
+          const style = getComputedStyle(words[last]);
+          const ring = parseFloat(style.outlineWidth) + parseFloat(style.outlineOffset);
+          const range = document.createRange();
+          range.selectNode(words[last + 1].firstChild);
+          return range.getBoundingClientRect().left - words[last].getBoundingClientRect().right - ring;
+        }""",
+        last,
+    )
+    assert room >= -1.5, "what is drawn of a full stop begins 2 pixels in"
+
+
+def test_the_editor_stays_in_the_window_whatever_scrolls(page: Page, show: Show) -> None:
+    widget = show(None, "print('line\\n' * 120)")
+    ran(page, 1)
+    editor = edit(widget, 1)
+    notebook = page.locator(".jp-WindowedPanel-outer")
+    for by in (200, 300, 500):
+        notebook.evaluate("(element, by) => element.scrollBy(0, by)", by)
+        page.wait_for_timeout(300)
+        box = editor.bounding_box()
+        assert box is not None
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 1000, by
+    assert widget.locator(".camit-target").evaluate("(line) => line.getBoundingClientRect().bottom") < 0
+    page.keyboard.press("Escape")
+
+
+def test_an_input_method_writes_into_the_editor_from_its_first_key_on(page: Page, show: Show) -> None:
+    widget = show()
+    word(widget, 1).focus()
+    keyboard = page.context.new_cdp_session(page)
+    taken = {"type": "rawKeyDown", "key": "Process", "code": "KeyN", "windowsVirtualKeyCode": 229}
+    keyboard.send("Input.dispatchKeyEvent", taken)
+    keyboard.send("Input.imeSetComposition", {"text": "n", "selectionStart": 1, "selectionEnd": 1})
+    keyboard.send("Input.imeSetComposition", {"text": "ni", "selectionStart": 2, "selectionEnd": 2})
+    keyboard.send("Input.insertText", {"text": "你"})
+    expect(widget.locator(".camit-editor input")).to_have_value("你")
+    page.keyboard.press("Enter")
+    expect(widget.locator(".camit-word[data-origin=yours]")).to_have_text("你")
+    settled(widget)
+    keyboard.detach()
+
+
+def test_writing_over_the_whole_sentence_takes_what_was_written(page: Page, show: Show) -> None:
+    widget = show()
+    word(widget, 0).focus()
+    page.keyboard.press("Shift+End")
+    page.keyboard.type("I met a dog today.")
+    page.keyboard.press("Enter")
+    settled(widget)
+    expect(widget.get_by_role("alert")).to_have_count(0)
+    assert words(widget) == ["I", "met", "a", "dog", "today", "."]
+    expect(widget.locator(".camit-word[data-origin=yours]")).to_have_count(6)
+
+
 def test_a_word_is_deleted(page: Page, show: Show) -> None:
     widget = show()
     last = words(widget)[-2]
