@@ -501,12 +501,13 @@ class TestOnce:
 class OffersOneWord:
     """A memory that offers the same copy at every step."""
 
+    looks = False
+
     def __init__(self, pieces: Phrase, probability: float) -> None:
         self.copy = Copy(pieces, probability, 1)
 
-    def read(self, features: Features) -> tuple[torch.Tensor, list[list[Copy]]]:
-        rows = features.s.shape[0]
-        return torch.full((rows,), self.copy.probability), [[self.copy]] * rows
+    def read(self, features: Features) -> list[list[Copy]]:
+        return [[self.copy]] * len(features.s)
 
     def mix(self, features: Features, logp: torch.Tensor, sentences: Sequence[Phrase]) -> Mixed:
         raise NotImplementedError

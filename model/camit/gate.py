@@ -11,7 +11,7 @@ rests on them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -157,19 +157,22 @@ class MemoryReader:
         self._times: dict[Phrase, int] = {}
         for word, count in zip(self._words, match.times if match else (1,) * len(ids), strict=True):
             self._times[word] = max(self._times.get(word, 0), count)
-        self._match = match.pieces if match else None
+        self.looks = match is not None  # attention is part of the evidence
         if isinstance(gate, PaperGate):
             self._s = (keys.s / math.sqrt(keys.s.shape[1])).t().contiguous()
             self._c = (keys.c / math.sqrt(keys.c.shape[1])).t().contiguous()
             return
-        # One matrix product for all of the evidence and the gate: W_s and W_c stand beside every key.
+        # One matrix product for the evidence and the gate of all entries: W_s and W_c stand beside every key.
+        # A last entry with evidence 0 stands for "copy nothing".
         k = gate.evidence
-        self._s = (F.normalize(keys.s, dim=1) * k[0] + gate.state).t().contiguous()
-        self._c = (F.normalize(keys.c, dim=1) * k[1] + gate.context).t().contiguous()
-        self._offset = gate.bias.expand(len(ids)) if trust is None else gate.bias + trust
+        keys_s = F.normalize(keys.s, dim=1) * k[0] + gate.state
+        weights = [keys_s, F.normalize(keys.c, dim=1) * k[1] + gate.context]
+        offset = gate.bias.expand(len(ids)) if trust is None else gate.bias + trust
         if match is not None:
-            self._match = match.pieces * k[2]
-            self._offset = self._offset + k[3] * match.found + k[4] * match.rarity
+            weights.append(match.pieces.t() * k[2])
+            offset = offset + k[3] * match.found + k[4] * match.rarity
+        self._weights = F.pad(torch.cat(weights, dim=1), (0, 0, 0, 1))  # [entries + 1, d + d_c + source]
+        self._offset = F.pad(offset, (0, 1))
 
     def shares(self, features: Features) -> Tensor:
         """theta * r: the probability of copying each entry. [rows, n, entries]"""
@@ -178,20 +181,21 @@ class MemoryReader:
             theta = torch.sigmoid(s @ gate.state + c @ gate.context + gate.bias)
             similarity = gate.similarity[0] * (s @ self._s).abs() + gate.similarity[1] * (c @ self._c).abs()
             return theta.unsqueeze(2) * torch.softmax(similarity, dim=2)
-        e = torch.addcmul(self._offset, s @ self._s, s.norm(dim=2, keepdim=True).reciprocal())
-        e = torch.addcmul(e, c @ self._c, c.norm(dim=2, keepdim=True).reciprocal())
-        if self._match is not None:
-            e = e + attention @ self._match
-        # sigmoid(g + logsumexp e) * softmax(e), with g in every e: a softmax beside a "copy nothing"
-        return torch.exp(e - F.softplus(torch.logsumexp(e, dim=2, keepdim=True)))
+        parts = [x / torch.linalg.vector_norm(x, 2, 2, True) for x in (s, c)]
+        if self.looks:
+            parts.append(attention)
+        # sigmoid(g + logsumexp e) * softmax(e), with g in every e: a softmax beside "copy nothing"
+        return F.linear(torch.cat(parts, 2), self._weights, self._offset).softmax(2)[..., :-1]
 
-    def read(self, features: Features) -> tuple[Tensor, list[list[Copy]]]:
-        """theta [rows], and for each row the words worth copying with theta * r."""
+    def read(self, features: Features) -> list[list[Copy]]:
+        """For each row the words worth copying with theta * r."""
         shares = self.shares(features)[:, 0]
-        copies: list[list[Copy]] = [[] for _ in range(len(shares))]
-        if float(shares.max()) >= self._least:
-            copies = [self._worth(row) for row in shares.tolist()]
-        return torch.tensor([sum(copy.probability for copy in row) for row in copies]), copies
+        found: list[list[tuple[int, float]]] = [[] for _ in range(len(shares))]
+        if float(shares.max()) >= self._least:  # at most steps nothing is
+            row, entry = torch.nonzero(shares >= self._least).unbind(1)
+            for n, at, share in zip(row.tolist(), entry.tolist(), shares[row, entry].tolist(), strict=True):
+                found[n].append((at, share))
+        return [self._worth(row) for row in found]
 
     def mix(self, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
         """P_j = (1 - theta_j) P_j + theta_j r_j along known sentences (in the order of the direction)."""
@@ -239,16 +243,14 @@ class MemoryReader:
         """What an entry must reach to be looked at: a fraction of the cut where several may add up."""
         return self._cut / 4 if self._repeated else self._cut
 
-    def _worth(self, shares: Sequence[float]) -> list[Copy]:
+    def _worth(self, shares: Iterable[tuple[int, float]]) -> list[Copy]:
         """Words worth offering; the probability of a word is the sum over the entries that hold it."""
         found: dict[Phrase, tuple[float, float, int]] = {}  # sum, largest, the entry with the largest
-        least = self._least
-        for n, share in enumerate(shares):
-            if share >= least:
-                total, largest, entry = found.get(self._words[n], (0.0, 0.0, 0))
-                if share > largest:
-                    largest, entry = share, self.ids[n]
-                found[self._words[n]] = total + share, largest, entry
+        for n, share in shares:
+            total, largest, entry = found.get(self._words[n], (0.0, 0.0, 0))
+            if share > largest:
+                largest, entry = share, self.ids[n]
+            found[self._words[n]] = total + share, largest, entry
         return [
             Copy(word, total, entry, self._times[word], self._spellings[word])
             for word, (total, _, entry) in found.items()
@@ -256,7 +258,8 @@ class MemoryReader:
         ]
 
     def _offered(self, shares: Sequence[float], written: Phrase) -> list[Copy]:
-        return [copy for copy in self._worth(shares) if copy_fits(self._direction, copy, written)]
+        worth = ((n, share) for n, share in enumerate(shares) if share >= self._least)
+        return [copy for copy in self._worth(worth) if copy_fits(self._direction, copy, written)]
 
     def _stands(self, word: Phrase, pieces: Phrase, at: int) -> bool:
         stop = at + len(word)

@@ -17,6 +17,7 @@ import msgspec
 from camit.bench.peers import Peer
 from camit.bench.sentences import SENTENCES
 from camit.draft import Draft
+from camit.memory import RevisionMemory
 from camit.session import Session
 from camit.translator import Translator
 
@@ -59,6 +60,15 @@ class Comparison(msgspec.Struct, frozen=True):
     ours: Timing  # text to translation with probabilities and attention
     ratio: float
     revision_ratio: float | None  # our whole revision against their plain translation
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What it costs to read a full memory at every step of a search. Milliseconds are those of a step."""
+
+    entries: int
+    without: Timing
+    reading: Timing
+    ratio: float  # what reading adds: 0.1 makes a step a tenth longer
 
 
 def timed(run: Callable[[], T], into: list[float]) -> T:
@@ -113,6 +123,41 @@ def _revise(
     text = offered[0].text if offered else TYPED
     timed(lambda: draft.complete(place, text[:2]), completions)
     timed(lambda: draft.replace(place, text), revisions)
+
+
+def read_memory(
+    translator: Translator, words: int, *, beam: int, rounds: int, done: Callable[[], None]
+) -> Reading:
+    """Translate in turns without a memory and with one whose every entry is read at every step.
+
+    That is the worst case: told its source, a search reads only the entries whose source words stand there.
+    """
+    memory = RevisionMemory(translator, size=100)
+    vocabulary = translator.target_vocabulary
+    for sentence in SENTENCES[40]:
+        pieces = tuple(vocabulary.encode(translator.translate(sentence).text))
+        slices = [(word.start, word.stop) for word in vocabulary.words(pieces)]
+        memory.write(sentence, translator.encode_source(sentence), pieces, slices, 1)
+    readers = memory.readers()
+    assert readers is not None  # a text of four sentences has words worth remembering
+    without: list[float] = []
+    reading: list[float] = []
+    for number in range(-1, rounds):
+        for sentence in SENTENCES[words]:
+            sources = translator.read([translator.encode_source(sentence)])
+            for reader, into in ((None, without), (readers.forward, reading)):
+                taken: list[float] = []
+                [(pieces, _)] = timed(
+                    lambda reader=reader, sources=sources: translator.best(sources, beam, reader),  # type: ignore[misc]
+                    taken,
+                )
+                into.append(taken[0] / (len(pieces) + 1))  # what is copied may make a sentence longer
+        if number < 0:
+            without.clear()
+            reading.clear()
+        done()
+    ratios = [mine / theirs for mine, theirs in zip(reading, without, strict=True)]
+    return Reading(len(memory.entries), Timing.of(without), Timing.of(reading), statistics.median(ratios) - 1)
 
 
 def compare(

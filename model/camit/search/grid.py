@@ -90,7 +90,7 @@ def search(
         return []
     device = next(direction.decoder.parameters()).device
     check()
-    looks = reader is not None  # only a memory asks where the decoder looks
+    looks = reader is not None and reader.looks
     with threads_kept() as threads:
         use_threads_for(sum(len(p.prefix) + 1 for p in problems), threads)
         state, features, given = known or _read_prefixes(direction, start, problems, looks)
@@ -174,8 +174,7 @@ def _expand(
     end = direction.decoder.last_piece
     logp = torch.log_softmax(direction.decoder.logits(features.s).squeeze(1), dim=1)  # [rows, vocabulary]
     copies: list[list[Copy]] = [[] for _ in owners]
-    if reader is not None:
-        _, offered = reader.read(features)
+    if reader is not None and any(offered := reader.read(features)):
         copies = [
             [copy for copy in row if may_copy(direction, b.problem, h, copy)]
             for (b, h), row in zip(owners, offered, strict=True)

@@ -76,8 +76,12 @@ class Mixed(NamedTuple):
 class Reader(Protocol):
     """What a revision memory does during a search: P_j = (1 - theta_j) P_j + theta_j r_j of the paper."""
 
-    def read(self, features: Features) -> tuple[Tensor, list[list[Copy]]]:
-        """theta [rows], and for each row the words worth copying with theta * r."""
+    @property
+    def looks(self) -> bool:
+        """Does it ask for attention, where the decoder looks?"""
+
+    def read(self, features: Features) -> list[list[Copy]]:
+        """For each row the words worth copying with theta * r."""
 
     def mix(self, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
         """The same for known sentences (in the order of the direction), for rescoring and for showing."""

@@ -163,10 +163,10 @@ def _offers(context: _Context, reader: Reader | None) -> dict[Phrase, _Offer]:
     """Words the memory offers at this place, by their pieces."""
     if reader is None:
         return {}
-    theta, copies = reader.read(context.features)
+    [copies] = reader.read(context.features)
+    theta = sum(copy.probability for copy in copies)
     return {
-        context.direction.order(copy.pieces): _Offer(float(theta[0]), copy.probability, copy.entry)
-        for copy in copies[0]
+        context.direction.order(copy.pieces): _Offer(theta, copy.probability, copy.entry) for copy in copies
     }
 
 
