@@ -87,7 +87,7 @@ export function MemoryView() {
         columns={columns}
         language={store.state.overview.value.target_language}
         rows={[theta, ...rows]}
-        labels={288}
+        labels={336}
         lit={store.pointed.value?.side === "target" ? store.pointed.value.index : null}
         onPoint={(column) => {
           store.hovered.value = column === null ? null : { side: "target", index: column };
