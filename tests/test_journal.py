@@ -188,13 +188,17 @@ def test_snapshots_do_not_pile_up(tmp_path: Path) -> None:
             session.memory.add("mat", f"carpet {n}")
         files = [p.name for p in (tmp_path / "s").iterdir()]
     assert len(files) <= 1 + 2 * (UNDO_CONFIRM + 1)
-    assert all(re.fullmatch(r"journal\.jsonl|(memory|learned)-\d{6}\.safetensors", name) for name in files)
+    assert all(
+        re.fullmatch(r"journal\.jsonl|memory-\d{6}\.json|learned-\d{6}\.safetensors", name) for name in files
+    )
 
 
 def test_the_files_are_data(place: Path) -> None:
     for n, line in enumerate(lines(place)):
         parsed = json.loads(line)
         assert parsed["n"] == n and set(parsed) == {"n", "crc", "record"}
+    for path in place.glob("*.json"):
+        json.loads(path.read_bytes())
     for path in place.glob("*.safetensors"):
         header = int.from_bytes(path.read_bytes()[:8], "little")
         json.loads(path.read_bytes()[8 : 8 + header])
@@ -290,7 +294,7 @@ def test_missing_doubled_and_swapped_lines_are_refused(place: Path, change: str)
 
 def test_another_version_is_refused(place: Path) -> None:
     first, *rest = lines(place)
-    (place / FILE).write_bytes(first.replace(b'"version":1', b'"version":99') + b"".join(rest))
+    (place / FILE).write_bytes(first.replace(b'"version":2', b'"version":99') + b"".join(rest))
     refuse(place, "version 99")
 
 

@@ -94,7 +94,7 @@ class Gates(nn.Module):
 
 @dataclass(frozen=True)
 class Keys:
-    """Revision contexts of one direction: s' [entries, d] and c' [entries, d_c]."""
+    """Revision contexts of one direction: s' [entries, d] and c' [entries, d_c]; of one entry, [d], [d_c]."""
 
     s: Tensor
     c: Tensor

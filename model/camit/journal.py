@@ -1,9 +1,9 @@
 """The journal of a session: a directory with an append-only file of records and a few snapshots beside it.
 
 `journal.jsonl` has one JSON object per line: its number, a checksum and a record (`ledger.py`). A record is
-on the disk before the change it stands for is shown to anybody. What is large, the learned weights and the
-keys of the memory, lies in safetensors files, written before the record that names them. So the process may
-end at any moment. Everything is data: validated, versioned, never code.
+on the disk before the change it stands for is shown to anybody. What is large, the entries of the memory
+and the learned weights, lies in JSON and safetensors files, written before the record that names them. So
+the process may end at any moment. Everything is data: validated, versioned, never code.
 """
 
 from __future__ import annotations
@@ -27,9 +27,14 @@ try:
 except ImportError:  # Windows has no flock; there nobody is told that a session is open twice
     fcntl = None  # type: ignore[assignment]
 
-VERSION = 1
+VERSION = 2
 FILE = "journal.jsonl"
-_SNAPSHOT = re.compile(r"(memory|learned)-(\d{6})\.safetensors(\.part)?")
+_ENDINGS = {"memory": "json", "learned": "safetensors"}  # of snapshots, by what they hold
+_SNAPSHOT = re.compile(r"(memory|learned)-(\d{6})\.(json|safetensors)(\.part)?")
+
+
+def snapshot_name(kind: str, number: int) -> str:
+    return f"{kind}-{number:06d}.{_ENDINGS[kind]}"
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -144,7 +149,7 @@ class Journal:
 
     def store(self, kind: str, data: bytes) -> File:
         """Write a snapshot under a new name."""
-        name = f"{kind}-{self._next:06d}.safetensors"
+        name = snapshot_name(kind, self._next)
         try:
             write_atomically(self.directory / name, data)
             _sync(self.directory)

@@ -131,7 +131,6 @@ class Learned(Record, frozen=True):
 
     lesson: Lesson
     replayed: int
-    memory: File | None
     learned: File | None
 
 
@@ -293,9 +292,11 @@ class Ledger:
                     settled, *rest = self.undo
                     self._turn(settled.draft, history=self.pages[settled.draft].history.forgotten())
                     self.undo = tuple(rest)
-            case Learned(lesson=lesson, replayed=replayed, memory=memory, learned=learned):
+            case Learned(lesson=lesson, replayed=replayed, learned=learned):
                 self.lessons.append(lesson)
-                self.mind = Mind(memory=memory, learned=learned, lessons=len(self.lessons), replayed=replayed)
+                self.mind = msgspec.structs.replace(
+                    self.mind, learned=learned, lessons=len(self.lessons), replayed=replayed
+                )
             case Unconfirmed(memory=memory):
                 if not self.undo:
                     raise SessionError("it takes back a confirmation that is not there")

@@ -2,22 +2,21 @@
 "Revision Memory").
 
 An entry is a key, the decoding state s' and context vector c' where the fixed word begins, and a value, the
-word itself: a phrase of pieces that is copied whole or not at all. Keys exist for both decoders. `gate.py`
-decides how much is copied; this module writes, forgets, re-keys after learning, and hands the search what
-it reads.
+word itself: a phrase of pieces that is copied whole or not at all. Keys exist for both decoders. They
+follow from the entry and the weights of the network, so they are made when they are read and stored nowhere.
+`gate.py` decides how much is copied; this module writes, forgets, and hands the search what it reads.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import msgspec
-import safetensors.torch
 import torch
 from torch import Tensor
 
@@ -33,7 +32,7 @@ from camit.text import SPECIALS, normalise, screen_words
 from camit.translator import Translator, copied_words
 
 Preset = Literal["default", "paper"]
-REKEY_STEP = 16  # sentences read at once
+READ_STEP = 16  # sentences read at once
 MOST_AGREED = 3  # later sentences that count for an entry
 
 
@@ -88,27 +87,21 @@ class MemoryWeights:
     entries: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class MemorySnapshot:
-    """Everything a memory holds, exactly. `to_bytes` is data (safetensors with a JSON header), never code."""
+class MemorySnapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything a memory holds, exactly."""
 
-    entries: tuple[MemoryEntry, ...]
-    next_id: int
-    keys: dict[str, Tensor]
+    entries: tuple[MemoryEntry, ...] = ()
+    next_id: int = 1
 
     def to_bytes(self) -> bytes:
-        header = {"entries": msgspec.json.encode(self.entries).decode(), "next_id": str(self.next_id)}
-        return safetensors.torch.save(self.keys, metadata=header)
+        """As data, never code: JSON."""
+        return msgspec.json.encode(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> MemorySnapshot:
         try:
-            keys = safetensors.torch.load(data)
-            length = int.from_bytes(data[:8], "little")
-            header: dict[str, Any] = msgspec.json.decode(data[8 : 8 + length])["__metadata__"]
-            entries = msgspec.json.decode(header["entries"], type=tuple[MemoryEntry, ...])
-            return cls(entries, int(header["next_id"]), keys)
-        except (safetensors.SafetensorError, msgspec.MsgspecError, KeyError, ValueError) as error:
+            return msgspec.json.decode(data, type=cls)
+        except (msgspec.MsgspecError, ValueError) as error:
             raise SessionError(
                 f"the stored revision memory cannot be read ({error}); start with an empty one."
             ) from error
@@ -153,7 +146,7 @@ class RevisionMemory:
         self.settings = settings
         self._translator = translator
         self._entries: tuple[MemoryEntry, ...] = ()
-        self._keys: dict[bool, Keys] = {}  # by direction.backward
+        self._keys: dict[int, dict[bool, Keys]] = {}  # by entry and direction.backward, as far as known
         self._next_id = 1
         self._gates = _gates(translator)
 
@@ -208,7 +201,8 @@ class RevisionMemory:
                 )
             )
             self._next_id += 1
-        self._append(new, _pick(read, [(0, e) for e in new]))
+        self._keys |= {e.id: _pick(read, 0, e) for e in new}
+        self._append(*new)
         return tuple(e for e in new if e in self._entries)
 
     def add(self, source: str, text: str) -> MemoryEntry:
@@ -218,9 +212,8 @@ class RevisionMemory:
         """
         source = normalise(source, what="the source term")
         text = normalise(text, what="the translation")
-        ids = self._translator.encode_source(source)
+        self._translator.encode_source(source)  # what is too long is refused now, not when it is read
         pieces = tuple(self._translator.target_vocabulary.encode(text))
-        read = _read(self._translator, [(ids, pieces)])
         words = screen_words(source, self._translator.source_language)
         said = tuple(word for word, _ in words if says_something(word))
         # A term stands for itself as a whole; of a sentence, any word.
@@ -239,7 +232,7 @@ class RevisionMemory:
             created=time.time(),
         )
         self._next_id += 1
-        self._append([entry], _pick(read, [(0, entry)]))
+        self._append(entry)
         return entry
 
     def remove(self, entry: int) -> None:
@@ -251,9 +244,8 @@ class RevisionMemory:
         """Remember an entry that was removed, exactly as it was, in its place among the others."""
         if any(known.id == entry.id for known in self._entries):
             raise InputError(f"the memory holds entry {entry.id} already.")
-        read = _read(self._translator, [(self._translator.encode_source(entry.source), entry.target_pieces)])
-        self._append([entry], _pick(read, [(0, entry)]))
-        self._keep(sorted(range(len(self._entries)), key=lambda at: self._entries[at].id))
+        self._append(entry)
+        self._entries = tuple(sorted(self._entries, key=lambda e: e.id))
 
     def pin(self, entry: int) -> None:
         """Never forget this entry to make room."""
@@ -312,11 +304,12 @@ class RevisionMemory:
             chosen, match = self._match(source)
             if not chosen:
                 return None
+        keys = self._keys_of([self._entries[i] for i in chosen])
         forward, backward = (
             MemoryReader(
                 direction,
                 self._gates.paper(direction) if paper else self._gates.of(direction),
-                self._keys[direction.backward].select(chosen),
+                keys[direction.backward],
                 [self._entries[i].pieces for i in chosen],
                 [self._entries[i].id for i in chosen],
                 match=match,
@@ -354,65 +347,20 @@ class RevisionMemory:
         return MemoryWeights(tuple(theta), tuple(r), entries)
 
     def rekey(self) -> None:
-        """Keys of all entries anew, in both directions: after a lesson the old ones are stale."""
-        for _ in self.rekeying(self._translator):
-            pass
-
-    def rekeying(self, translator: Translator) -> Generator[None, None, None]:
-        """`rekey` in short steps, by a translator with new weights; all keys change with the last step."""
-        while self._entries:
-            entries = self._entries
-            rows: dict[tuple[str, Phrase], list[MemoryEntry]] = {}
-            for e in sorted(entries, key=lambda e: (len(e.target_pieces), len(e.source), e.id)):
-                rows.setdefault((e.source, e.target_pieces), []).append(e)
-            found: dict[int, dict[bool, Keys]] = {}  # by entry
-            for first in range(0, len(rows), REKEY_STEP):
-                chosen = list(rows.items())[first : first + REKEY_STEP]
-                encode = translator.encode_source
-                read = _read(translator, [(encode(source), pieces) for (source, pieces), _ in chosen])
-                for row, (_, sharing) in enumerate(chosen):
-                    found |= {e.id: _pick(read, [(row, e)]) for e in sharing}
-                yield
-            # Entries may have come while this was at work; then it starts over.
-            if all(e.id in found for e in self._entries):
-                keys = [found[e.id] for e in self._entries]
-                self._keys = {
-                    b: Keys(torch.cat([k[b].s for k in keys]), torch.cat([k[b].c for k in keys]))
-                    for b in (False, True)
-                }
-                return
+        """The network has new weights: keys are made anew when they are read next."""
+        self._keys = {}
 
     # Exact state
 
     def snapshot(self) -> MemorySnapshot:
         """The whole state; cheap, since nothing in it is ever changed in place."""
-        keys = {
-            f"{'backward' if b else 'forward'}.{name}": tensor
-            for b, pair in self._keys.items()
-            for name, tensor in (("s", pair.s), ("c", pair.c))
-        }
-        return MemorySnapshot(self._entries, self._next_id, keys)
+        return MemorySnapshot(self._entries, self._next_id)
 
     def restore(self, snapshot: MemorySnapshot) -> None:
-        """Back to exactly this state."""
+        """Back to exactly this state, whatever weights the network has now."""
         self._entries = tuple(map(self._renumbered, snapshot.entries))
         self._next_id = snapshot.next_id
         self._keys = {}
-        if not snapshot.entries:
-            return
-        try:
-            keys = {
-                b: Keys(snapshot.keys[f"{name}.s"], snapshot.keys[f"{name}.c"])
-                for b, name in ((False, "forward"), (True, "backward"))
-            }
-        except KeyError:
-            self.rekey()  # entries came without keys
-            return
-        if any(len(k.s) != len(snapshot.entries) for k in keys.values()):
-            raise SessionError(
-                "the stored revision memory is damaged: it has more or fewer keys than entries."
-            )
-        self._keys = keys
 
     # Inside
 
@@ -436,11 +384,8 @@ class RevisionMemory:
         pieces = tuple(vocabulary.encode(entry.target))
         return msgspec.structs.replace(entry, target_pieces=pieces, pieces=pieces[entry.start : entry.stop])
 
-    def _append(self, new: Sequence[MemoryEntry], keys: dict[bool, Keys]) -> None:
+    def _append(self, *new: MemoryEntry) -> None:
         self._entries = (*self._entries, *new)
-        for b, k in keys.items():
-            old = self._keys.get(b)
-            self._keys[b] = k if old is None else Keys(torch.cat((old.s, k.s)), torch.cat((old.c, k.c)))
         surplus = len(self._entries) - self.settings.size
         if surplus > 0:
             order = sorted(range(len(self._entries)), key=lambda i: (*self._value(self._entries[i]), i))
@@ -454,7 +399,27 @@ class RevisionMemory:
 
     def _keep(self, chosen: list[int]) -> None:
         self._entries = tuple(self._entries[i] for i in chosen)
-        self._keys = {b: keys.select(chosen) for b, keys in self._keys.items()} if chosen else {}
+        kept = {entry.id for entry in self._entries}
+        self._keys = {entry: keys for entry, keys in self._keys.items() if entry in kept}
+
+    def _keys_of(self, entries: Sequence[MemoryEntry]) -> dict[bool, Keys]:
+        """Keys of these entries by direction. A sentence only a few entries come from is read once, and
+        again only when the network has learned."""
+        unread: dict[tuple[str, Phrase], list[MemoryEntry]] = {}
+        for e in sorted(entries, key=lambda e: (len(e.target_pieces), len(e.source), e.id)):
+            if e.id not in self._keys:
+                unread.setdefault((e.source, e.target_pieces), []).append(e)
+        encode = self._translator.encode_source
+        for first in range(0, len(unread), READ_STEP):
+            chosen = list(unread.items())[first : first + READ_STEP]
+            read = _read(self._translator, [(encode(source), pieces) for (source, pieces), _ in chosen])
+            for row, (_, sharing) in enumerate(chosen):
+                self._keys |= {e.id: _pick(read, row, e) for e in sharing}
+        found = [self._keys[e.id] for e in entries]
+        return {
+            b: Keys(torch.stack([k[b].s for k in found]), torch.stack([k[b].c for k in found]))
+            for b in (False, True)
+        }
 
     def _compare(self, source: str, target_pieces: Phrase) -> None:
         """A confirmed sentence speaks for or against every entry whose source word it has."""
@@ -509,16 +474,11 @@ def _read(translator: Translator, sentences: Sequence[tuple[Sequence[int], Phras
         }
 
 
-def _pick(read: dict[bool, Features], wanted: Sequence[tuple[int, MemoryEntry]]) -> dict[bool, Keys]:
-    """Keys of entries from the features of their sentences (a row each): where the first piece is
-    predicted."""
-    rows = torch.tensor([row for row, _ in wanted])
-    at = {
-        False: torch.tensor([e.start for _, e in wanted]),
-        True: torch.tensor([len(e.target_pieces) - e.stop for _, e in wanted]),
-    }
+def _pick(read: dict[bool, Features], row: int, entry: MemoryEntry) -> dict[bool, Keys]:
+    """The key of an entry from the features of its sentence: where its first piece is predicted."""
+    at = {False: entry.start, True: len(entry.target_pieces) - entry.stop}
     # Clones: plain tensors, free of the batch they come from and of inference mode.
-    return {b: Keys(f.s[rows, at[b]].clone(), f.c[rows, at[b]].clone()) for b, f in read.items()}
+    return {b: Keys(f.s[row, at[b]].clone(), f.c[row, at[b]].clone()) for b, f in read.items()}
 
 
 def _experience(entry: MemoryEntry) -> float:

@@ -26,7 +26,7 @@ from camit.draft import Draft, Effort
 from camit.engine import Engine
 from camit.errors import SessionError
 from camit.events import Event, Result, Statistics, statistics
-from camit.journal import VERSION, Header, Journal
+from camit.journal import VERSION, Header, Journal, snapshot_name
 from camit.learning import Learned as Weights
 from camit.learning import Lesson, OnlineLearner
 from camit.ledger import (
@@ -375,8 +375,6 @@ class Session:
         """The lesson of a confirmed sentence: a student learns, the session changes in one last step."""
         ids, pieces = self.translator.encode_source(draft.source), draft.pieces
         lesson = yield from self.learning.study(ids, pieces)
-        if lesson.accepted:
-            yield from self.memory.rekeying(self._student)
         # No step ends between here and the last line but one: a click sees all of the lesson or nothing.
         mind = self.ledger.mind
         try:
@@ -384,17 +382,16 @@ class Session:
                 Learned(
                     lesson=lesson,
                     replayed=self.learning.snapshot()[2],
-                    memory=self._store_memory(self.memory.snapshot()) if lesson.accepted else mind.memory,
                     learned=self._store_learned() if lesson.accepted else mind.learned,
                 )
             )
         except BaseException:
             self.learning.restore(before.learning)
-            self.memory.rekey()
             raise
         if lesson.accepted:
             self.translator.adopt(self._student)
             self.engine.forget()
+            self.memory.rekey()
         self._tell()
         yield
         if lesson.accepted:
@@ -451,7 +448,7 @@ class Session:
 
         def name(kind: str, data: bytes) -> File:
             known = [name for name, other in snapshots.items() if other == data]
-            chosen = known[0] if known else f"{kind}-{len(snapshots) + 1:06d}.safetensors"
+            chosen = known[0] if known else snapshot_name(kind, len(snapshots) + 1)
             snapshots[chosen] = data
             return File.of(chosen, data)
 
@@ -468,7 +465,7 @@ class Session:
     def _load_state(self, mind: Mind) -> _State:
         """A state that only the journal has."""
         assert self._journal is not None
-        memory = MemorySnapshot((), 1, {})
+        memory = MemorySnapshot()
         if mind.memory is not None:
             memory = MemorySnapshot.from_bytes(self._journal.load(mind.memory))
         now = self.learning.snapshot()
@@ -587,7 +584,7 @@ def _with_hand_changes(
 ) -> MemorySnapshot:
     """The memory before a confirmation, with what was added, removed or pinned by hand since.
 
-    `remembered` are the entries right after the confirmation. Its keys are left out: they are made anew.
+    `remembered` are the entries right after the confirmation.
     """
     present = {entry.id: entry for entry in now.entries}
     kept = [
@@ -596,4 +593,4 @@ def _with_hand_changes(
         if entry.id in present or entry.id not in remembered
     ]
     added = [entry for entry in now.entries if entry.id not in remembered]
-    return MemorySnapshot((*kept, *added)[-size:], now.next_id, {})
+    return MemorySnapshot((*kept, *added)[-size:], now.next_id)

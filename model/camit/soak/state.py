@@ -28,7 +28,7 @@ def _everything(session: Session) -> dict[str, Any]:
         "drafts": [(page.source, page.history, page.confirmed) for page in ledger.pages],
         "events": events,
         "lessons": (tuple(ledger.lessons), session.learning.lessons),
-        "memory": (memory.entries, memory.next_id, {k: _digest(t) for k, t in memory.keys.items()}),
+        "memory": (memory.entries, memory.next_id),
         "weights": {name: _digest(p.data) for name, p in session.translator.network.named_parameters()},
         "student": {name: _digest(p.data) for name, p in session.learning.snapshot()[0].items()},
         "settings": (session.settings, session.memory.enabled, session.learning.enabled),
