@@ -13,7 +13,7 @@ from tests.browser.steps import NAMED, Show, confirm, ran, settled, type_over, w
 def test_a_sentence_is_revised_and_confirmed_without_a_mouse(page: Page, show: Show) -> None:
     widget = show()
     before = words(widget)
-    widget.locator("[role=option][tabindex='0']").focus()
+    widget.locator(".camit-target [tabindex='0']").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.type("met")
     expect(widget.get_by_role("combobox")).to_have_value("met")
@@ -29,9 +29,26 @@ def test_a_sentence_is_revised_and_confirmed_without_a_mouse(page: Page, show: S
     expect(widget.locator(".camit-place")).to_have_text("Sentence 1 of 4")
 
 
+def test_the_source_is_read_by_keyboard_and_its_translation_lights_up(page: Page, show: Show) -> None:
+    widget = show()
+    widget.locator(".camit-row[aria-current]").focus()
+    page.keyboard.press("Tab")
+    source = widget.locator(".camit-sourceword")
+    expect(source.first).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(source.nth(1)).to_be_focused()
+    expect(widget.locator(".camit-message")).to_contain_text("Read while writing")
+    lit = widget.locator(".camit-target .camit-word").evaluate_all(
+        "(all) => Math.max(...all.map((word) => Number(word.style.getPropertyValue('--lit'))))"
+    )
+    assert lit > 0.2
+    page.keyboard.press("Tab")
+    expect(widget.locator(".camit-target .camit-word").first).to_be_focused()
+
+
 def test_arrows_follow_the_lines_as_they_are_broken(page: Page, show: Show) -> None:
     widget = show(["我们昨天在公园里看到了他，" * 5 + "他走了。"])
-    first = widget.locator("[role=option]").first
+    first = widget.locator(".camit-target [role=option]").first
     first.focus()
     page.keyboard.press("ArrowDown")
     top = first.bounding_box()
