@@ -4,10 +4,10 @@
  */
 import type { AnyModel } from "@anywidget/types";
 
-/** A signal of Lumino. */
+/** A signal of Lumino, or what a host puts in its place. */
 interface Told<T> {
-  connect(slot: (sender: unknown, value: T) => void): unknown;
-  disconnect(slot: (sender: unknown, value: T) => void): unknown;
+  connect?(slot: (sender: unknown, value: T) => void): unknown;
+  disconnect?(slot: (sender: unknown, value: T) => void): unknown;
 }
 
 interface Session {
@@ -44,11 +44,11 @@ export class Line {
     const status = (_sender: unknown, now: string) => {
       if (ENDINGS.has(now)) happened();
     };
-    session?.kernelChanged?.connect(happened);
-    session?.statusChanged?.connect(status);
+    session?.kernelChanged?.connect?.(happened);
+    session?.statusChanged?.connect?.(status);
     return () => {
-      session?.kernelChanged?.disconnect(happened);
-      session?.statusChanged?.disconnect(status);
+      session?.kernelChanged?.disconnect?.(happened);
+      session?.statusChanged?.disconnect?.(status);
     };
   }
 }

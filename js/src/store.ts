@@ -245,6 +245,7 @@ export class Store {
 
   async unconfirm(): Promise<void> {
     this.messages.note.value = null;
+    this.remembering.done.value = null;
     if (await this.ask({ type: "unconfirm" }))
       this.messages.tell("Confirmation taken back, with all it taught.");
   }

@@ -190,6 +190,15 @@ describe("what a notebook says of the line", () => {
     saved.dispose();
   });
 
+  it("is nothing where a host has only part of it", () => {
+    const widget_manager = { kernel: {}, context: { sessionContext: { kernelChanged: { connect() {} } } } };
+    for (const given of [{ widget_manager }, { widget_manager: {} }, {}]) {
+      const hosted = connect(Object.assign(new Model(), given));
+      expect(hosted.connection.value).toBe("live");
+      hosted.dispose();
+    }
+  });
+
   it("is at once that the line was cut, without waiting for an answer", () => {
     view.className = "jupyter-widgets-disconnected";
     model.tell("comm_live_update");

@@ -174,7 +174,9 @@ def blanking(version: Version, vocabulary: Vocabulary, place: Place) -> Gap:
     """The gap that blanking words leaves."""
     start, stop = span(version, place)
     if stop - start == len(version.tokens):
-        raise InputError("that is the whole sentence: leave out at least one word, so that there is something to go by.")
+        raise InputError(
+            "that is the whole sentence: leave out at least one word, so that there is something to go by."
+        )
     for token in version.tokens[start:stop]:
         if token.locked:
             raise InputError(

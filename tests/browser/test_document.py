@@ -234,6 +234,9 @@ def test_the_offline_page_shows_the_same_view_read_only(
     still.locator(".camit-word").nth(1).click()
     expect(still.locator(".camit-editor")).to_have_count(0)
     expect(still.get_by_role("button", name="Confirm", exact=True)).to_have_count(0)
+    for line, language in ((".camit-source", "zh"), (".camit-target", "en")):
+        expect(still.locator(line)).to_have_attribute("lang", language)
+        expect(still.locator(line)).to_have_attribute("dir", "auto")
     assert all(url.startswith(("file:", "blob:", "data:")) for url in asked), asked
     other.close()
 
