@@ -2,8 +2,8 @@
 
 Both decoders learn the confirmed text. Two small sets of sentences ship with a model, each with the model's
 own translation. The replay set holds the step back where the base model knew better; the guard set must not
-drift from the base model beyond a margin, or the step is taken back and reported as rejected. What is
-compared is the cross-entropy with what the base model itself expects at each place: that is least for the
+drift from the base model beyond a margin. Where it would, what was learned fades a little to make room for
+the new lesson; where that does not help, the step is taken back and reported as rejected. What is compared is the cross-entropy with what the base model itself expects at each place: that is least for the
 base model, so nothing can look better than it really is by growing more sure of itself.
 
 Weights are never changed in place: a snapshot is a reference, and restoring it is exact.
@@ -34,6 +34,9 @@ Preset = Literal["default", "paper"]
 Pair = tuple[Sequence[int], Phrase]  # source ids, target pieces
 GUARD_STEP = 8  # sentences of the guard set read at once
 GUARD, REPLAY = "guard.tsv", "replay.tsv"
+# When the guard set would drift beyond its margin, what was learned fades until this share of it is used, so
+# that not every lesson from then on has to; but to no less than this of itself, or nothing would be learned.
+ROOM, LEAST_KEPT = 0.8, 0.5
 EXPECTED = 64  # pieces of each place that are kept of what the base model expects; the others count together
 
 
@@ -160,6 +163,12 @@ class OnlineLearner:
             after = -self._loss_of(pair)
             yield
             change = yield from self._guard_change()
+            kept = self._kept(change)
+            if LEAST_KEPT <= kept < 1.0:
+                self._fade(kept)
+                after = -self._loss_of(pair)
+                yield
+                change = yield from self._guard_change()
         except BaseException:  # also when the session is closed in the middle of a lesson
             self._put(saved)
             self._next_replay = replayed
@@ -175,6 +184,8 @@ class OnlineLearner:
         elif self.settings.guarded and change > margin:
             accepted = False
             reason = f"the guard set would get worse by {change:.1%}, more than {margin:.1%}"
+        elif kept < 1.0:
+            reason = f"learned; all that was learned fades by {1 - kept:.0%} to stay within the guard"
         if not accepted:
             self._put(saved)
             after, change = before, known
@@ -229,6 +240,19 @@ class OnlineLearner:
     def _put(self, weights: Learned) -> None:
         for name, p in self._parameters.items():
             p.data = weights[name]
+
+    def _kept(self, change: float) -> float:
+        """The part of what was learned that the guard has room for: its loss grows with the square of the
+        distance from the base model."""
+        margin = self.settings.margin
+        if not self.settings.guarded or not math.isfinite(change) or change <= margin:
+            return 1.0
+        return math.sqrt(ROOM * margin / change)
+
+    def _fade(self, kept: float) -> None:
+        """Go back towards the base model, to this part of the distance."""
+        for name, p in self._parameters.items():
+            p.data = torch.lerp(self._base[name], p.data, kept)
 
     def _step(self, pair: Pair) -> Generator[None, None, None]:
         settings = self.settings
