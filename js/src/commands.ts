@@ -66,6 +66,10 @@ export function perform(command: Command, store: Store, target: HTMLElement): bo
     case "copy":
       void store.copySelection();
       return true;
+    case "all":
+      store.focusOn(0);
+      store.focusOn(words - 1, true);
+      return true;
     case "sentence":
       store.changes.go(store.changes.destination + command.by);
       return true;

@@ -46,6 +46,8 @@ export type Command =
         | "undo"
         | "redo"
         | "copy"
+        /** Select the whole sentence. */
+        | "all"
         | "help"
         /** Ours, but there is nothing to do. */
         | "nothing";
@@ -111,7 +113,9 @@ function withControl(stroke: Stroke): Command | null {
 
 function controlOnWords(stroke: Stroke): Command | null {
   if (stroke.key === "Delete" || stroke.key === "Backspace") return { do: "rewrite" };
-  return stroke.key === "c" ? { do: "copy" } : null;
+  if (stroke.altKey || stroke.shiftKey) return null;
+  const key = stroke.key.toLowerCase();
+  return key === "c" ? { do: "copy" } : key === "a" ? { do: "all" } : null;
 }
 
 function everywhere(stroke: Stroke): Command | null {
@@ -207,7 +211,7 @@ function inEditor(stroke: Stroke): Command | null {
 export const KEYS: readonly { readonly keys: readonly string[]; readonly what: string }[] = [
   { keys: ["←", "→", "↑", "↓"], what: "move over the words; in the source line, see what became of each" },
   { keys: ["Home", "End"], what: "first and last word" },
-  { keys: ["Shift ←", "Shift →"], what: "select a phrase" },
+  { keys: ["Shift ←", "Shift →", "Ctrl A"], what: "select a phrase, the sentence" },
   {
     keys: ["Enter"],
     what: "edit the word, then take what you typed; just typing works too, and so does turning elsewhere",

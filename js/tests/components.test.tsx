@@ -174,6 +174,14 @@ describe("editing", () => {
     expect(host.asked.find((request) => request.type === "replace")).toMatchObject({ start: 1, text: "met" });
   });
 
+  it("takes the whole sentence in hand, to be written over", async () => {
+    all(".camit-word")[3]?.focus();
+    await press("a", { ctrlKey: true });
+    expect(all(".camit-word[aria-selected=true]")).toHaveLength(7);
+    await press("H");
+    expect(store.editing.editor.value).toMatchObject({ start: 0, stop: 7, text: "H" });
+  });
+
   it("opens for a character that takes AltGr, and for one that takes several keys", async () => {
     all(".camit-word")[1]?.focus();
     const typed = await press("@", { ctrlKey: true, altKey: true });
@@ -566,6 +574,9 @@ describe("the views", () => {
     expect(await forget()).toBe("Forget one");
     expect(await forget()).toBe("Forget three");
     expect(await forget()).toBe("Source to remember");
+    const undone = await press("z", { ctrlKey: true });
+    expect(host.last).toEqual({ type: "recall", entry: 2 });
+    expect(undone.defaultPrevented).toBe(true);
   });
 
   it("never show looks that belong to another wording", async () => {

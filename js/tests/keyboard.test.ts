@@ -77,6 +77,12 @@ describe("on the words", () => {
     expect(press("c", "words", { ctrlKey: true })).toEqual({ do: "copy" });
   });
 
+  it("selects the sentence with Ctrl+A, which would be all cells of the notebook", () => {
+    expect(press("a", "words", { ctrlKey: true })).toEqual({ do: "all" });
+    expect(press("a", "words", { ctrlKey: true, altKey: true })).toBeNull();
+    expect(press("a", "elsewhere", { ctrlKey: true })).toBeNull();
+  });
+
   it("does not touch the host's own shortcuts", () => {
     expect(press("s", "words", { ctrlKey: true })).toBeNull();
     expect(press("f", "words", { altKey: true })).toBeNull();

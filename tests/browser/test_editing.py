@@ -199,8 +199,8 @@ def test_an_input_method_writes_into_the_editor_from_its_first_key_on(page: Page
 
 def test_writing_over_the_whole_sentence_takes_what_was_written(page: Page, show: Show) -> None:
     widget = show()
-    word(widget, 0).focus()
-    page.keyboard.press("Shift+End")
+    word(widget, 2).focus()
+    page.keyboard.press("Control+a")
     page.keyboard.type("I met a dog today.")
     page.keyboard.press("Enter")
     settled(widget)

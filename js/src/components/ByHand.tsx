@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { command } from "../keyboard";
 import { useStore } from "./context";
 import { Icon } from "./Icon";
 import { Link } from "./Link";
@@ -35,6 +36,12 @@ function RememberForm() {
   return (
     <form
       class="camit-remember"
+      onKeyDown={(event) => {
+        // An empty form has nothing of its own to undo; the keyboard comes here when the last entry is forgotten.
+        const empty = source.value === "" && text.value === "";
+        if (empty && command(event, "elsewhere")?.do === "undo" && store.remembering.undo())
+          event.preventDefault();
+      }}
       onSubmit={(event) => {
         event.preventDefault();
         void add();
