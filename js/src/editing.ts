@@ -40,6 +40,7 @@ export class Editing {
   /** Edit the words of a span; `typed` replaces them at once, as typing over a selection does. */
   open(span: Span, typed?: string): void {
     if (!this.#store.mayChange() || span.start >= span.stop) return;
+    this.settle();
     const original = join(this.#store.words.slice(span.start, span.stop));
     this.#start({ mode: "replace", ...span, original, text: typed ?? original, typed: typed ?? original });
     void this.#suggest(typed ?? "");
@@ -47,6 +48,7 @@ export class Editing {
 
   openGap(at: number, typed = ""): void {
     if (!this.#store.mayChange()) return;
+    this.settle();
     this.#start({ mode: "insert", start: at, stop: at, original: "", text: typed, typed });
     void this.#suggest(typed);
   }

@@ -41,6 +41,21 @@ describe("opening", () => {
     expect(host.last).toMatchObject({ type: "complete", start: 1, stop: 2, typed: "m" });
   });
 
+  it("elsewhere takes along what was typed, and nothing that was not", async () => {
+    store.editing.open({ start: 1, stop: 2 });
+    store.editing.type("met");
+    store.editing.openGap(4);
+    expect(host.asked).toContainEqual(expect.objectContaining({ type: "replace", start: 1, text: "met" }));
+    expect(editor()).toMatchObject({ mode: "insert", start: 4, text: "" });
+    await settled();
+    host.asked.length = 0;
+    store.editing.open({ start: 2, stop: 3 });
+    store.editing.type("");
+    store.editing.open({ start: 0, stop: 1 });
+    expect(editor()).toMatchObject({ mode: "replace", start: 0, text: "We" });
+    expect(host.asked.every(({ type }) => type === "alternatives" || type === "complete")).toBe(true);
+  });
+
   it("is not possible in a confirmed sentence", () => {
     host.sentence.value = sentence("We met", { status: "confirmed" });
     store.editing.open({ start: 0, stop: 1 });

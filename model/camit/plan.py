@@ -42,7 +42,7 @@ _PASSES: dict[Protocol, dict[StageName, str]] = {
 }
 _RESCORED = "Result: both decoders read every pair of old and new parts as a whole sentence; this fits best."
 
-MAX_TYPED = 300  # characters of a replacement or insertion
+MAX_TYPED = 1000  # characters of a replacement or insertion: it may be the whole sentence
 MAX_PIECES = 1000  # of a sentence; a person who writes more than that is not revising
 _CLOSING = frozenset(".,;:!?%)]}\u201d\u2019\u2026")  # written without a space before them
 _OPENING = frozenset("([{\u201c\u2018\"'")  # written without a space behind them

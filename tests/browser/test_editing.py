@@ -148,6 +148,24 @@ def test_every_word_and_every_mark_can_be_hit_and_so_can_every_gap(page: Page, s
         page.set_viewport_size({"width": 1280, "height": 1000})
 
 
+def test_a_click_elsewhere_takes_what_is_typed_and_lands_where_it_was_aimed(page: Page, show: Show) -> None:
+    widget = show()
+    edit(widget, 1)
+    page.keyboard.type("encountered")
+    word(widget, 5).click(delay=80)
+    expect(widget.locator(".camit-editor")).to_have_attribute("aria-label", "Change “park”")
+    expect(widget.locator(".camit-word[data-origin=yours]")).to_have_text("encountered")
+    page.keyboard.type("garden")
+    widget.locator("[data-gap='2']").click(force=True, delay=80)
+    expect(widget.locator(".camit-editor")).to_have_attribute("aria-label", "Insert a word")
+    expect(widget.locator(".camit-word[data-origin=yours]")).to_have_text(["encountered", "garden"])
+    page.keyboard.type("only")
+    page.keyboard.press("Enter")
+    settled(widget)
+    mine = widget.locator(".camit-word[data-origin=yours]")
+    expect(mine).to_have_text(["encountered", "only", "garden"])
+
+
 def test_the_ring_of_a_word_stays_clear_of_the_mark_behind_it(show: Show) -> None:
     widget = show()
     last = len(words(widget)) - 2

@@ -48,6 +48,10 @@ export function WordSpan({ word, index, next }: Props) {
         store.dragging.value = event.shiftKey ? (store.anchor.value ?? store.focus.value) : index;
         if (event.shiftKey) event.preventDefault();
       }}
+      // The editor that is open stays until the click is done: what was typed in it would move the words under the mouse.
+      onMouseDown={(event) => {
+        if (editor) event.preventDefault();
+      }}
       // Not pointerenter: that also comes when words move under a pointer at rest.
       onPointerMove={() => {
         const hovered = store.hovered.value;
@@ -108,6 +112,7 @@ export function Gap({
       data-mark={(before && isMark(before.text)) || undefined}
       data-open={open || undefined}
       title="Insert here"
+      onMouseDown={(event) => event.preventDefault()}
       onClick={() => store.editing.openGap(at)}
     >
       {side === "space" ? " " : ""}
