@@ -85,7 +85,10 @@ export class Changes {
   rewrite(span: Span): Promise<void> {
     const make = (where: Where, effort: Effort): Ask | Problem =>
       where.start === where.stop ? GONE : { type: "blank", ...where, effort };
-    return this.#edit(span, "\u2026", make, `Rewrote ${plural(span.stop - span.start, "word")}: `);
+    const done = this.#edit(span, "\u2026", make, `Rewrote ${plural(span.stop - span.start, "word")}: `);
+    // The others are not shown meanwhile, and would lose the keyboard.
+    if (this.#store.editable.value) this.#store.focusOn(span.start);
+    return done;
   }
 
   /** Lock the words of a span, or release them when all are locked already. */

@@ -249,6 +249,7 @@ def test_a_span_is_written_anew_between_its_ends(page: Page, show: Show) -> None
     settled(widget)
     assert words(widget)[:2] == before[:2]
     assert words(widget)[-1] == before[-1]
+    expect(word(widget, 2)).to_be_focused()
 
 
 def test_dragging_over_words_selects_a_phrase_to_replace(page: Page, show: Show) -> None:
