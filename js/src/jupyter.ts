@@ -34,8 +34,15 @@ export class Line {
 
   /** The host says that nobody is at the other end: a notebook that was saved and reopened, a kernel that was shut down. */
   get cut(): boolean {
-    const gone = "kernel" in this.#manager && !this.#manager.kernel;
-    return gone || this.#view.closest(".jupyter-widgets-disconnected") !== null;
+    return this.#gone || this.#view.closest(".jupyter-widgets-disconnected") !== null;
+  }
+
+  get #gone(): boolean {
+    try {
+      return "kernel" in this.#manager && !this.#manager.kernel;
+    } catch {
+      return true; // the manager of a notebook that is being closed
+    }
   }
 
   /** Call back when something happened to the kernel; returns how to stop. */

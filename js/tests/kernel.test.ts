@@ -236,6 +236,12 @@ describe("what a notebook says of the line", () => {
     manager.kernel = null;
     kernelChanged.emit({});
     expect(running.connection.value).toBe("lost");
+    Object.defineProperty(manager, "kernel", {
+      get() {
+        throw new TypeError("the notebook is closed");
+      },
+    });
+    expect(() => kernelChanged.emit({})).not.toThrow();
     running.dispose();
     expect(kernelChanged.slots.size + statusChanged.slots.size).toBe(0);
   });
