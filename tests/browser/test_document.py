@@ -295,7 +295,7 @@ def test_a_kernel_that_is_shut_down_is_said_at_once_and_a_reopened_notebook_says
     context = browser.new_context(viewport={"width": 1280, "height": 1000})
     context.set_default_timeout(harness.PATIENCE_MS)
     page = context.new_page()
-    lab.open(page)
+    name = lab.open(page)
     lab.run(page, f"from camit_widget import CamitWidget\nCamitWidget({SENTENCES!r})")
     ran(page, 0)
     widget = lab.widget(page)
@@ -306,7 +306,7 @@ def test_a_kernel_that_is_shut_down_is_said_at_once_and_a_reopened_notebook_says
     page.evaluate("jupyterapp.shell.currentWidget.sessionContext.shutdown()")
     notice = widget.locator(".camit-connection")
     expect(notice).to_contain_text("restarted or shut down")
-    page.reload()
+    page.goto(f"{lab.address}/lab/tree/{name}?reset")  # alone, whatever other pages have open
     lab.wait_for_kernel(page)
     widget = lab.widget(page)
     expect(notice).to_contain_text("Run the cell to go on working")
