@@ -284,7 +284,7 @@ class Desk:
                 after=round(lesson.after, 4),
                 guard=round(lesson.guard, 5),
                 seconds=round(lesson.seconds, 3),
-                reason=lesson.reason,
+                reason=lesson.reason.removeprefix("learned").removeprefix("; "),
             )
             for row, lesson in zip(rows, learner.lessons, strict=True)
         )

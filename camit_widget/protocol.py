@@ -154,7 +154,7 @@ class Lesson(Value, frozen=True):
     after: float
     guard: float
     seconds: float
-    reason: str
+    reason: str  # why not, or what more there is to say
 
 
 class Learning(Value, frozen=True):

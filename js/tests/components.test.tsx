@@ -607,6 +607,14 @@ describe("the views", () => {
     expect(all(".camit-curve [data-outcome=rejected]")).toHaveLength(1);
   });
 
+  it("say what else came of a lesson", async () => {
+    show();
+    const fading = { ...lesson, reason: "all that was learned fades by 5 %" };
+    host.learning.value = { enabled: true, studying: null, lessons: [fading] };
+    await click(one("[id$=tab-learning]"));
+    expect(one(".camit-lesson")?.textContent).toContain("learned: all that was learned fades by 5 %");
+  });
+
   it("say that learning was off instead of drawing a rejected lesson", async () => {
     show();
     host.learning.value = { enabled: false, lessons: [{ ...lesson, outcome: "off" }], studying: null };

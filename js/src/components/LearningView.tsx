@@ -58,8 +58,9 @@ function LessonLine({ lesson }: { lesson: Lesson }) {
     <div class="camit-lesson" data-outcome={lesson.outcome}>
       <p>
         <strong>{capitalised(where + OUTCOMES[lesson.outcome])}</strong>
-        {lesson.outcome === "rejected" ? `: ${lesson.reason}` : ""}
-        {lesson.outcome === "off" ? ". The sentence is confirmed; the model stays as it is." : ""}
+        {lesson.outcome === "off"
+          ? ". The sentence is confirmed; the model stays as it is."
+          : lesson.reason && `: ${lesson.reason}`}
       </p>
       {lesson.outcome !== "off" && <Scores lesson={lesson} />}
     </div>
