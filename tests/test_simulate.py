@@ -10,12 +10,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import torch
 
+import camit
 from camit import cli
 from camit.checkpoint import Checkpoint, save_checkpoint
 from camit.corpus import documents
 from camit.errors import CamitError, CorpusError, InputError
 from camit.simulate.corpus import looks_lowercased, read_lines, with_capitals
+from camit.simulate.elsewhere import elsewhere
 from camit.simulate.metrics import Sentence
 from camit.simulate.plot import plot
 from camit.simulate.report import Page, write_results
@@ -193,6 +196,27 @@ def test_the_results_page_lists_every_run_and_no_text_of_the_corpus(
     assert "The cat sat" not in text + (tmp_path / "results" / "results.json").read_text()
     assert (tmp_path / "results" / "tiny.svg").is_file()
     assert str(tmp_path) not in text
+
+
+def test_learning_here_is_scored_elsewhere(
+    model: str,
+    corpus: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    other = tmp_path / "other.tsv"
+    other.write_text("x\t狗\tA big dog ran.\n", encoding="utf-8")
+    translator = camit.load(model)
+    before = [p.clone() for p in translator.network.parameters()]
+    lines = read_lines(corpus)
+    drifts = elsewhere(translator, lines, other)
+    assert [d.lessons for d in drifts] == [2, 2, 1] and all(d.accepted <= d.lessons for d in drifts)
+    assert len({d.before for d in drifts}) == 1 and any(d.after != d.before for d in drifts)
+    assert elsewhere(translator, lines[2:4], other) == drifts[1:2]  # each document starts anew
+    assert all(map(torch.equal, before, translator.network.parameters()))
+    call("--corpus", corpus, "--model", model, "--elsewhere", str(other), monkeypatch=monkeypatch)
+    assert "other.tsv after learning from tiny.tsv" in capsys.readouterr().out
 
 
 def test_a_corpus_is_read_in_order_with_all_references(corpus: str) -> None:

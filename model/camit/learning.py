@@ -3,8 +3,9 @@
 Both decoders learn the confirmed text. Two small sets of sentences ship with a model, each with the model's
 own translation. The replay set holds the step back where the base model knew better; the guard set must not
 drift from the base model beyond a margin. Where it would, what was learned fades a little to make room for
-the new lesson; where that does not help, the step is taken back and reported as rejected. What is compared is the cross-entropy with what the base model itself expects at each place: that is least for the
-base model, so nothing can look better than it really is by growing more sure of itself.
+the new lesson; where that does not help, the step is taken back and reported as rejected. What is compared
+is the cross-entropy with what the base model itself expects at each place: that is least for the base model,
+so nothing can look better than it really is by growing more sure of itself.
 
 Weights are never changed in place: a snapshot is a reference, and restoring it is exact.
 """

@@ -22,13 +22,16 @@ from rich.progress import (
 from camit.checkpoint import write_atomically
 from camit.errors import InputError
 from camit.search.revise import Settings
+from camit.simulate.elsewhere import elsewhere as drift_elsewhere
 from camit.simulate.metrics import compare
 from camit.simulate.report import Page, curves, write_results
-from camit.simulate.run import Experiment, Run
+from camit.simulate.run import Experiment, Run, prepare
 from camit.simulate.store import Store
 from camit.simulate.tables import Table, build, table_name
+from camit.translator import load
 
 FORMATS = ("text", "markdown", "json")
+Progressing = Callable[[int], None]
 
 
 def simulate(
@@ -72,6 +75,10 @@ def simulate(
         str | None,
         typer.Option(help="ideal, multi, history or unk: one of the paper's tables instead of one run."),
     ] = None,
+    elsewhere: Annotated[
+        Path | None,
+        typer.Option(help="Instead of one run: learn from each document, and score this other corpus after."),
+    ] = None,
     results: Annotated[Path | None, typer.Option(help="Write the whole results page to this file.")] = None,
     word_model: Annotated[
         str | None, typer.Option(help="With --results: the word-level model for unknown words.")
@@ -112,6 +119,8 @@ def simulate(
         seed=seed,
     )
     base.rules()
+    if sum(asked is not None for asked in (table, elsewhere, results)) > 1:
+        raise InputError("--table, --elsewhere and --results are three things; ask for one of them.")
     with _progress() as bars:
         store = Store(runs, processes, _announcer(bars))
         if results is not None:
@@ -119,6 +128,8 @@ def simulate(
             tables = write_results(results, page, store)
         elif table is not None:
             tables = [build(table_name(table), base, store.get)]
+        elif elsewhere is not None:
+            tables = [_elsewhere(base, elsewhere, _announcer(bars))]
         else:
             tables = []
             store.get(base)
@@ -183,6 +194,23 @@ def _rendered(table: Table, form: str) -> str:
     return table.as_markdown() if form == "markdown" else table.as_text()
 
 
+def _elsewhere(base: Experiment, other: Path, announce: Callable[[Experiment, int], Progressing]) -> Table:
+    """What learning from the documents of a corpus does to another one."""
+    settled, lines = prepare(base)
+    drifts = drift_elsewhere(load(base.model), lines, other, progress=announce(settled, len(lines)))
+    rows = [
+        (d.document, f"{d.accepted} of {d.lessons}", f"{d.before:.4f}", f"{d.after:.4f}", f"{d.change:+.2%}")
+        for d in drifts
+    ]
+    return Table(
+        "elsewhere",
+        f"Loss of {other.name} after learning from {Path(base.corpus).name}",
+        ("document", "lessons accepted", "before", "after", "change"),
+        tuple(rows),
+        ("Negative log-probability per piece of the references, mean of both directions.",),
+    )
+
+
 def _against(run: Run, path: Path) -> str:
     try:
         other = Run.from_json(path.read_bytes())
@@ -208,8 +236,8 @@ def _progress() -> Progress:
     )
 
 
-def _announcer(bars: Progress) -> Callable[[Experiment, int], Callable[[int], None]]:
-    def announce(experiment: Experiment, lines: int) -> Callable[[int], None]:
+def _announcer(bars: Progress) -> Callable[[Experiment, int], Progressing]:
+    def announce(experiment: Experiment, lines: int) -> Progressing:
         history = (" +memory" if experiment.memory else "") + (" +learning" if experiment.learning else "")
         task = bars.add_task(f"{Path(experiment.corpus).name}  {experiment.protocol}{history}", total=lines)
         return lambda done: bars.advance(task, done)
