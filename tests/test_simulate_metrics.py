@@ -180,6 +180,11 @@ def test_repeated_mistakes_and_one_shot_recall_follow_a_document() -> None:
     assert repetition(rows, 0) == (1, 1 / 2)
 
 
+def test_the_later_half_of_each_document() -> None:
+    rows = [row(n, "x", "y", document="a" if n < 5 else "b") for n in range(7)]
+    assert [sentence.line for sentence in metrics.later_half(rows)] == [2, 3, 4, 6]
+
+
 def test_a_word_typed_for_something_else_is_no_repeated_mistake() -> None:
     rows = [
         row(1, "x", "eat", source="吃 饭", told=("eat",)),

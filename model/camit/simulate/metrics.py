@@ -263,6 +263,15 @@ def columns(sentences: Sequence[Sentence]) -> list[list[str]]:
     return [list(column) for column in zip(*(s.references for s in sentences), strict=True)]
 
 
+def later_half(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """The second half of each document, where there is something to have learned from."""
+    found: list[Sentence] = []
+    for _, group in groupby(sentences, key=lambda sentence: sentence.document):
+        document = list(group)
+        found += document[len(document) // 2 :]
+    return found
+
+
 def repetition(sentences: Sequence[Sentence], revisions: int) -> tuple[int, float | None]:
     """Repeated mistakes, and one-shot recall, over documents in order.
 
