@@ -23,10 +23,12 @@ from hypothesis import strategies as st
 
 import camit
 from camit.errors import SessionError
+from camit.events import Event
 from camit.journal import FILE, Header, Journal, JournalWarning
 from camit.ledger import UNDO_CONFIRM, Noted
 from camit.soak import chance
-from camit.soak.state import differences, everything
+from camit.soak.state import differences, digest, everything
+from tests.helpers import tiny_translator
 
 CAT, DOG, WHY = chance.TOY_SOURCES[0], chance.TOY_SOURCES[1], chance.TOY_SOURCES[-1]
 
@@ -187,7 +189,8 @@ def test_snapshots_do_not_pile_up(tmp_path: Path) -> None:
             session.confirm(session.open(WHY).replace(0, f"zebra{n}"))
             session.memory.add("mat", f"carpet {n}")
         files = [p.name for p in (tmp_path / "s").iterdir()]
-    assert len(files) <= 1 + 2 * (UNDO_CONFIRM + 1)
+    # Those that can be undone, the last, and what the record before the last one needed.
+    assert len(files) <= 1 + 2 * (UNDO_CONFIRM + 1) + 2
     assert all(
         re.fullmatch(r"journal\.jsonl|memory-\d{6}\.json|learned-\d{6}\.safetensors", name) for name in files
     )
@@ -204,6 +207,76 @@ def test_the_files_are_data(place: Path) -> None:
         json.loads(path.read_bytes()[8 : 8 + header])
 
 
+def test_a_session_stays_where_it_is_wherever_the_process_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+    states = {}
+    sessions = {}
+    for name in ("x", "y"):
+        monkeypatch.chdir(tmp_path / name)
+        sessions[name] = camit.Session(toy(), beam=1, journal="mine", learning=False)
+        sessions[name].confirm(sessions[name].open(CAT).replace(0, "zebra"))
+    for session in sessions.values():  # both in the directory of the second
+        session.memory.add("mat", "carpet")
+    for name, session in sessions.items():
+        states[name] = everything(session)
+        session.close()
+    for name in ("x", "y"):
+        assert differences(states[name], restored(tmp_path / name / "mine")) == []
+
+
+def test_what_the_journal_cannot_hold_is_refused_before_it_is_written(tmp_path: Path) -> None:
+    with camit.Session(toy(), beam=1, journal=tmp_path / "s") as session:
+        session.open(CAT)
+        with pytest.raises(SessionError, match="nothing was changed"):
+            session._record(Noted(event=Event(float("nan"), "visit", 0)))
+        state = everything(session)
+    assert differences(state, restored(tmp_path / "s")) == []
+
+
+def test_a_directory_that_is_moved_meanwhile_breaks_no_confirmation(tmp_path: Path) -> None:
+    with camit.Session(toy(), beam=1, journal=tmp_path / "s", memory=False, learning=False) as session:
+        draft = session.open(CAT)
+        (tmp_path / "s").rename(tmp_path / "t")
+        session.confirm(draft)
+        assert session.undo_confirm() is draft and not draft.confirmed
+        session.save(tmp_path / "u")
+        state = everything(session)
+    assert differences(state, restored(tmp_path / "u")) == []
+
+
+def test_words_a_word_list_does_not_know_stay_the_same_when_a_later_sentence_is_taken_back(
+    tmp_path: Path,
+) -> None:
+    translator = tiny_translator("rnnsearch", words=True)
+    with camit.Session(translator, beam=1, journal=tmp_path / "s", learning=False) as session:
+        session.confirm(session.open("the cat").replace(0, "Zürich"))
+        session.confirm(session.open("a dog").replace(0, "Łódź"))
+        session.undo_confirm()
+        vocabulary = session.translator.target_vocabulary
+        assert [vocabulary.decode(e.pieces) for e in session.memory.entries] == ["Zürich"]
+        state = digest(session)
+    again = tiny_translator("rnnsearch", words=True)
+    with camit.Session.restore(tmp_path / "s", again) as session:
+        vocabulary = session.translator.target_vocabulary
+        assert [vocabulary.decode(e.pieces) for e in session.memory.entries] == ["Zürich"]
+        assert digest(session) == state
+
+
+def test_an_edited_memory_is_refused_with_its_file(place: Path) -> None:
+    name = max(path.name for path in place.glob("memory-*.json"))
+    stored = json.loads((place / name).read_bytes())
+    old = hashlib.sha256((place / name).read_bytes()).hexdigest()
+    stored["entries"][0]["start"] = 99
+    (place / name).write_bytes(json.dumps(stored).encode())
+    new = hashlib.sha256((place / name).read_bytes()).hexdigest()
+    changed = [line.replace(old.encode(), new.encode()) for line in lines(place)]
+    (place / FILE).write_bytes(b"".join(resealed(line, lambda record: None) for line in changed))
+    refuse(place, name)
+
+
 # A damaged end
 
 
@@ -216,6 +289,16 @@ def test_half_a_line_is_dropped_with_a_warning_that_says_what(place: Path) -> No
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert differences(state, restored(place)) == []
+
+
+def test_a_damaged_last_line_about_the_memory_leaves_the_memory_before_it(tmp_path: Path) -> None:
+    with camit.Session(toy(), beam=1, journal=tmp_path / "s") as session:
+        session.memory.add("mat", "carpet")
+        session.memory.add("cat", "Felix")
+    whole = lines(tmp_path / "s")
+    (tmp_path / "s" / FILE).write_bytes(b"".join(whole[:-1]) + whole[-1][:-20])
+    with pytest.warns(JournalWarning), camit.Session.restore(tmp_path / "s", toy()) as session:
+        assert [entry.text for entry in session.memory.entries] == ["carpet"]
 
 
 @pytest.mark.parametrize("tail", [b"\x00" * 600, b"{}\n", b'{"n":1', b"garbage\nand more\n", b"\xff\xfe\n"])

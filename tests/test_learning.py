@@ -183,10 +183,19 @@ def test_a_lesson_that_is_broken_off_leaves_nothing_behind() -> None:
 
 def test_lessons_work_where_everything_else_runs_without_gradients() -> None:
     translator = tiny_translator()
+    teacher = learner(translator, margin=1.0)
     with torch.inference_mode():
-        lesson = learner(translator, margin=1.0).learn(*lesson_of(translator, "猫", "the cat ran."))
-    assert lesson.accepted
-    assert lesson.after > lesson.before
+        lessons = [teacher.learn(*lesson_of(translator, "猫", "the cat ran.")) for _ in range(3)]
+    assert all(lesson.accepted and lesson.after > lesson.before for lesson in lessons)
+
+
+def test_a_lesson_that_fading_undoes_says_that_the_guard_left_no_room() -> None:
+    translator = tiny_translator()
+    teacher = learner(translator, margin=0.02, rate=0.05)
+    pair = lesson_of(translator, "猫 红", "the red cat ran.")
+    lessons = [teacher.learn(*pair) for _ in range(12)]
+    refused = [lesson.reason for lesson in lessons if not lesson.accepted]
+    assert refused and set(refused) == {"the guard leaves no room for it beside what was learned before"}
 
 
 def test_the_papers_step_moves_every_weight_a_little() -> None:

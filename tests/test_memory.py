@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from camit.networks import Features
 from camit.search.problem import Phrase
 from camit.search.revise import Readers
 from camit.search.scoring import follow, score
+from camit.text import UNK
 from camit.translator import Translator
 from tests.helpers import tiny_translator
 
@@ -473,7 +475,7 @@ def test_a_snapshot_is_data_and_brings_everything_back() -> None:
     memory.pin(memory.entries[0].id)
     before = memory.snapshot()
     other = RevisionMemory(chinese())
-    other.restore(MemorySnapshot.from_bytes(before.to_bytes()))
+    other.restore(MemorySnapshot.from_bytes(before.to_bytes(chinese()), chinese()))
     assert other.entries == memory.entries
     draft = Sentence(chinese(), "他们在教堂里结婚。", "They got married in the chapel.")
     assert other.weights(draft) == memory.weights(draft)
@@ -485,13 +487,19 @@ def test_a_snapshot_is_data_and_brings_everything_back() -> None:
 
 
 def test_words_outside_the_vocabulary_survive_in_a_snapshot() -> None:
-    memory = RevisionMemory(tiny_translator("rnnsearch", words=True))
-    memory.add("cat", "Redford")
-    elsewhere = RevisionMemory(tiny_translator("rnnsearch", words=True))
+    here, there = (tiny_translator("rnnsearch", words=True) for _ in range(2))
+    memory = RevisionMemory(here)
+    # What a word list writes for a word it does not know is no text that could be read again.
+    pieces = (UNK, *here.target_vocabulary.encode("Redford sat"))
+    memory.write("cat", here.encode_source("cat"), pieces, [(1, 2)], 0)
+    elsewhere = RevisionMemory(there)
     elsewhere.add("dog", "Newman")  # takes the id that Redford has in the first
-    elsewhere.restore(MemorySnapshot.from_bytes(memory.snapshot().to_bytes()))
-    (entry,) = elsewhere.entries
-    assert elsewhere._translator.target_vocabulary.decode(entry.pieces) == "Redford"
+    elsewhere.restore(MemorySnapshot.from_bytes(memory.snapshot().to_bytes(here), there))
+    memory.restore(memory.snapshot())
+    for restored, translator in ((elsewhere, there), (memory, here)):
+        (entry,) = restored.entries
+        assert translator.target_vocabulary.decode(entry.pieces) == "Redford"
+        assert translator.target_vocabulary.decode(entry.target_pieces[2:]) == "sat"
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:40], lambda data: b"", lambda data: b"x" * len(data)])
@@ -499,7 +507,99 @@ def test_a_damaged_snapshot_is_an_error_that_says_so(damage) -> None:  # type: i
     memory = RevisionMemory(tiny_translator())
     memory.add("猫", "cat")
     with pytest.raises(SessionError, match="revision memory"):
-        MemorySnapshot.from_bytes(damage(memory.snapshot().to_bytes()))
+        MemorySnapshot.from_bytes(damage(memory.snapshot().to_bytes(tiny_translator())), tiny_translator())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"start": -1},
+        {"stop": 99},
+        {"pieces": []},
+        {"target_pieces": [-5, 7]},
+        {"target_pieces": [10**6]},
+        {"anchor": [["猫", 0.0]]},
+        {"source": ""},
+        {"source": "猫" * 500},
+        {"id": 0},
+        {"id": 7},
+        {"copies": 1.5},
+        {"unheard": 1},
+    ],
+    ids=str,
+)
+def test_an_entry_that_cannot_be_is_refused_before_it_is_read(wrong: dict[str, object]) -> None:
+    translator = tiny_translator()
+    memory = RevisionMemory(translator)
+    memory.add("猫", "cat")
+    stored = json.loads(memory.snapshot().to_bytes(translator))
+    stored["entries"][0] |= wrong
+    with pytest.raises(SessionError, match="revision memory"):
+        MemorySnapshot.from_bytes(json.dumps(stored).encode(), translator)
+
+
+def test_who_adds_to_a_memory_full_of_pinned_entries_is_told() -> None:
+    memory = RevisionMemory(tiny_translator(), size=1)
+    first = memory.add("猫", "cat")
+    memory.remove(first.id)
+    memory.pin(memory.add("狗", "dog").id)
+    with pytest.raises(InputError, match="all 1 entries are pinned"):
+        memory.add("红", "red")
+    with pytest.raises(InputError, match="all 1 entries are pinned"):
+        memory.put_back(first)
+    assert [e.text for e in memory.entries] == ["dog"]
+
+
+def test_a_common_word_added_by_hand_is_not_the_first_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = tiny_translator()
+    memory = RevisionMemory(translator, size=2)
+    rare = {tuple(translator.target_vocabulary.encode(text)) for text in ("dog", "red")}
+    monkeypatch.setattr(translator.target_vocabulary, "is_common", lambda pieces: tuple(pieces) not in rare)
+    remember(memory, "狗 红", "red dog", "red", "dog")
+    memory.add("猫", "cat")
+    assert "cat" in [e.text for e in memory.entries]
+
+
+def test_an_entry_from_elsewhere_takes_a_number_of_its_own() -> None:
+    memory = RevisionMemory(tiny_translator())
+    entry = memory.add("猫", "cat")
+    other = RevisionMemory(tiny_translator())
+    other.put_back(entry)
+    assert other.add("狗", "dog").id != entry.id
+
+
+def test_a_translation_longer_than_a_sentence_is_refused() -> None:
+    memory = RevisionMemory(tiny_translator())
+    with pytest.raises(InputError, match="at most"):
+        memory.add("猫", "dog " * 500)
+    assert memory.entries == ()
+
+
+def test_what_is_exported_stands_in_its_sentence_and_is_known_when_it_comes_back(tmp_path: Path) -> None:
+    memory = RevisionMemory(chinese())
+    remember(
+        memory,
+        "我们昨天在公园里看到了他。",
+        "We saw him in the park yesterday.",
+        "saw",
+        "park",
+        "yesterday",
+        "We",
+    )
+    memory.add("#标签", "hashtag")
+    memory.export_tsv(tmp_path / "terms.tsv")
+    rows = [line.split("\t") for line in (tmp_path / "terms.tsv").read_text("utf-8").splitlines()]
+    assert all(source in "我们昨天在公园里看到了他。#标签" for source, _ in rows)
+    assert memory.import_tsv(tmp_path / "terms.tsv") == ()
+    assert len(RevisionMemory(chinese()).import_tsv(tmp_path / "terms.tsv")) == len(rows)
+
+
+def test_a_glossary_with_a_row_that_cannot_be_remembered_leaves_nothing(tmp_path: Path) -> None:
+    memory = RevisionMemory(tiny_translator())
+    (tmp_path / "terms.tsv").write_text(f"猫\tcat\n{'狗' * 500}\tdog\n", "utf-8")
+    with pytest.raises(InputError):
+        memory.import_tsv(tmp_path / "terms.tsv")
+    assert memory.entries == ()
 
 
 def test_a_glossary_goes_out_and_in(tmp_path: Path) -> None:

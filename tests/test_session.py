@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -453,3 +454,53 @@ def test_threads_do_not_get_into_each_others_way(session: camit.Session) -> None
     assert problems == []
     assert [draft.id for draft in session.drafts] == list(range(6))
     assert all(draft.confirmed for draft in session.drafts) and len(session.learning.lessons) == 6
+
+
+# What must not be
+
+
+def test_a_draft_of_another_session_is_refused(session: camit.Session) -> None:
+    mine = session.open(CAT)
+    session.confirm(mine)
+    with camit.Session(toy(), beam=2) as other:
+        foreign = other.open(WHY)
+        for ask in (session.refresh, session.visit, session.confirm):
+            with pytest.raises(SessionError, match="another session"):
+                ask(foreign)
+    assert mine.confirmed and mine.source == CAT
+
+
+def test_switches_are_true_or_false(session: camit.Session) -> None:
+    with pytest.raises(InputError, match="memory must be True or False, not 'paper'"):
+        camit.Session(toy(), memory="paper")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="learning"):
+        session.configure(learning=0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("effort", [{"keystrokes": 2.5}, {"keystrokes": True}, {"mouse": -1}], ids=str)
+def test_effort_is_counted_in_whole_numbers(session: camit.Session, effort: dict[str, int]) -> None:
+    draft = session.open(CAT)
+    before = draft.text
+    with pytest.raises(InputError, match="whole number"):
+        draft.replace(0, "zebra", **effort)
+    assert draft.text == before
+
+
+def test_a_listener_that_saves_elsewhere_in_a_lesson_breaks_nothing(tmp_path: Path) -> None:
+    with camit.Session(toy(), beam=2) as session:
+        session.on_change(lambda: session.save(tmp_path / "autosaved"))
+        draft = session.open(CAT).replace(0, "zebra")
+        assert session.confirm(draft).accepted
+        assert session.confirm(session.open(WHY)) is not None
+        state = everything(session)
+    assert differences(state, everything(camit.Session.restore(tmp_path / "autosaved", toy()))) == []
+
+
+def test_undoing_a_confirmation_keeps_what_was_pinned(session: camit.Session) -> None:
+    session.memory.settings = replace(session.memory.settings, size=2)
+    session.memory.pin(session.memory.add("cat", "Felix").id)
+    session.memory.add("dog", "Rex")
+    session.confirm(session.open(CAT).replace(0, "zebra"))
+    session.memory.add("log", "trunk")
+    session.undo_confirm()
+    assert [entry.text for entry in session.memory.entries] == ["Felix", "trunk"]

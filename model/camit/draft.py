@@ -264,6 +264,9 @@ class Draft:
 
 
 def _effort(typed: str, keystrokes: int | None, mouse: int | None) -> Effort:
+    for name, value in (("keystrokes", keystrokes), ("mouse", mouse)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+            raise InputError(f"{name} must be a whole number from 0 on, not {value!r}.")
     keys = len(typed) + 1 if keystrokes is None else keystrokes
     return Effort(typed, keys, 1 if mouse is None else mouse)
 

@@ -113,12 +113,6 @@ class Match:
     rarity: Tensor  # [entries] of the rarest of them
     times: tuple[int, ...]  # how often each entry may be copied: as often as the source says it
 
-    @classmethod
-    def unknown(cls, source: int, entries: int) -> Match:
-        """No source to look at: similarity alone has to carry a copy."""
-        nothing = torch.zeros(entries)
-        return cls(torch.zeros(source, entries), nothing, nothing, (1,) * entries)
-
 
 def evidence(features: Features, keys: Keys, match: Match) -> Tensor:
     """The numbers of `EVIDENCE` for every position and entry. [rows, n, entries, 5]"""

@@ -8,6 +8,7 @@ the process may end at any moment. Everything is data: validated, versioned, nev
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -89,7 +90,7 @@ class Journal:
             part.mkdir()
             for name, data in snapshots.items():
                 write_atomically(part / name, data)
-            lines = [_line(n, msgspec.json.encode(item)) for n, item in enumerate((header, *records))]
+            lines = [_line(n, _encode(item)) for n, item in enumerate((header, *records))]
             write_atomically(part / FILE, b"".join(lines))
             _sync(part)
             if directory.exists():
@@ -132,7 +133,7 @@ class Journal:
 
     def append(self, record: AnyRecord) -> None:
         """Put a record on the disk; afterwards it is there even if the machine fails."""
-        line = _line(self._lines, msgspec.json.encode(record))
+        line = _line(self._lines, _encode(record))
         try:
             os.ftruncate(self._descriptor, self._size)  # half a line of an append that failed
             written = 0
@@ -185,9 +186,12 @@ class Journal:
     def keep(self, needed: Iterable[File]) -> None:
         """Remove snapshots that nothing needs any more."""
         names = {file.name for file in needed}
-        for name in self._snapshots():
-            if name not in names:
-                (self.directory / name).unlink(missing_ok=True)
+        with contextlib.suppress(
+            OSError
+        ):  # tidying up must not make a change fail that is on the disk already
+            for name in self._snapshots():
+                if name not in names:
+                    (self.directory / name).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Let another process open it."""
@@ -281,6 +285,16 @@ def _dropped(path: Path, lines: int, tail: bytes) -> str:
         f"{path}: the last {len(tail):,} bytes, behind line {lines}, were damaged and have been dropped "
         f"(they began: {what}). Everything before them is restored."
     )
+
+
+def _encode(item: Header | AnyRecord) -> bytes:
+    """As JSON, if it can be read again: a value of the wrong type would make the whole journal unreadable."""
+    data = msgspec.json.encode(item)
+    try:
+        msgspec.json.decode(data, type=Header if isinstance(item, Header) else AnyRecord)
+    except msgspec.MsgspecError as error:
+        raise SessionError(f"the journal cannot hold this ({error}), so nothing was changed.") from error
+    return data
 
 
 def _lock(directory: Path) -> int:

@@ -178,6 +178,8 @@ class OnlineLearner:
         accepted, reason = True, "learned"
         if not math.isfinite(after) or not math.isfinite(change):
             accepted, reason = False, "the step led to numbers that are not finite"
+        elif after <= before and kept < 1.0:
+            accepted, reason = False, "the guard leaves no room for it beside what was learned before"
         elif after <= before:
             accepted, reason = False, "the step did not make the sentence more probable"
         elif self.settings.guarded and not self._guard:
@@ -252,8 +254,9 @@ class OnlineLearner:
 
     def _fade(self, kept: float) -> None:
         """Go back towards the base model, to this part of the distance."""
-        for name, p in self._parameters.items():
-            p.data = torch.lerp(self._base[name], p.data, kept)
+        with torch.inference_mode(False), torch.no_grad():
+            for name, p in self._parameters.items():
+                p.data = torch.lerp(self._base[name], p.data, kept)
 
     def _step(self, pair: Pair) -> Generator[None, None, None]:
         settings = self.settings
@@ -274,8 +277,9 @@ class OnlineLearner:
         else:
             length = math.sqrt(sum(float(gradient.square().sum()) for gradient in total))
         rate = settings.rate * min(1.0, settings.clip / length) if length else settings.rate
-        for p, gradient in zip(parameters, total, strict=True):
-            p.data = p.data - rate * gradient
+        with torch.inference_mode(False), torch.no_grad():
+            for p, gradient in zip(parameters, total, strict=True):
+                p.data = p.data - rate * gradient
 
     def _gradients(self, loss: Callable[[], Tensor]) -> list[Tensor]:
         # inference_mode(False): a worker may run under it, and its tensors cannot learn.

@@ -28,8 +28,8 @@ from camit.networks import Features
 from camit.search.problem import Phrase
 from camit.search.revise import Readers
 from camit.search.scoring import follow, score
-from camit.text import SPECIALS, normalise, screen_words
-from camit.translator import Translator, copied_words
+from camit.text import SPECIALS, UNK, normalise, screen_words
+from camit.translator import MAX_SOURCE_PIECES, Translator, copied_words
 
 Preset = Literal["default", "paper"]
 READ_STEP = 16  # sentences read at once
@@ -58,7 +58,7 @@ PRESETS: dict[str, MemorySettings] = {
 }
 
 
-class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True):
+class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A remembered word or phrase, and the sentence it comes from."""
 
     id: int
@@ -87,24 +87,58 @@ class MemoryWeights:
     entries: tuple[int, ...]
 
 
-class MemorySnapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything a memory holds, exactly."""
+@dataclass(frozen=True)
+class MemorySnapshot:
+    """Everything a memory holds, exactly. As bytes it is data, never code: JSON."""
 
     entries: tuple[MemoryEntry, ...] = ()
     next_id: int = 1
 
-    def to_bytes(self) -> bytes:
-        """As data, never code: JSON."""
-        return msgspec.json.encode(self)
+    def to_bytes(self, translator: Translator) -> bytes:
+        vocabulary = translator.target_vocabulary
+        used = {i for entry in self.entries for i in entry.target_pieces}
+        extra = {i: vocabulary.piece(i) for i in sorted(used) if i >= len(vocabulary)}
+        return msgspec.json.encode(_Stored(self.entries, self.next_id, extra))
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> MemorySnapshot:
+    def from_bytes(cls, data: bytes, translator: Translator) -> MemorySnapshot:
+        """What `to_bytes` wrote, checked, for a translator of the same model."""
         try:
-            return msgspec.json.decode(data, type=cls)
-        except (msgspec.MsgspecError, ValueError) as error:
+            stored = msgspec.json.decode(data, type=_Stored)
+            entries = tuple(_checked(entry, stored.extra, translator) for entry in stored.entries)
+            ids = [entry.id for entry in entries]
+            if len(set(ids)) < len(ids) or not all(0 < i < stored.next_id for i in ids):
+                raise InputError("its entries are not numbered one by one")
+        except (msgspec.MsgspecError, ValueError, InputError) as error:
             raise SessionError(
-                f"the stored revision memory cannot be read ({error}); start with an empty one."
+                f"the stored revision memory cannot be read ({error}). Put the directory of the session back "
+                "from a copy. Nothing was changed."
             ) from error
+        return cls(entries, stored.next_id)
+
+
+class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`extra`: the written form of ids outside the vocabulary, which mean something in one process only."""
+
+    entries: tuple[MemoryEntry, ...]
+    next_id: int
+    extra: dict[int, str]
+
+
+def _checked(entry: MemoryEntry, extra: dict[int, str], translator: Translator) -> MemoryEntry:
+    """An entry with the ids of this process, if it can be read at all."""
+    vocabulary = translator.target_vocabulary
+    known = {i: vocabulary.extra(piece) for i, piece in extra.items()}
+    pieces = tuple(known.get(i, i) for i in entry.target_pieces)
+    mine = tuple(known.get(i, i) for i in entry.pieces)
+    if any(i != UNK and not SPECIALS <= i < len(vocabulary) and i not in known.values() for i in pieces):
+        raise InputError(f"entry {entry.id} has pieces this model does not know")
+    if not 0 <= entry.start < entry.stop <= len(pieces) or pieces[entry.start : entry.stop] != mine:
+        raise InputError(f"entry {entry.id} is no part of its sentence")
+    if not all(weight > 0.0 for _, weight in entry.anchor):
+        raise InputError(f"entry {entry.id} stands for a source word with no weight")
+    translator.encode_source(normalise(entry.source, what=f"the source of entry {entry.id}"))
+    return msgspec.structs.replace(entry, target_pieces=pieces, pieces=mine)
 
 
 class Known(Protocol):
@@ -169,7 +203,6 @@ class RevisionMemory:
         sentence: int | None,
     ) -> tuple[MemoryEntry, ...]:
         """Remember the fixes of a confirmed sentence; `spans` are slices of its pieces."""
-        self._compare(source, target_pieces)
         vocabulary = self._translator.target_vocabulary
         worth = [
             (start, stop)
@@ -177,9 +210,11 @@ class RevisionMemory:
             if says_something(vocabulary.decode(target_pieces[start:stop]))
         ]
         if not worth:
+            self._compare(source, target_pieces)
             return ()
         target = vocabulary.decode(target_pieces)
         read = _read(self._translator, [(source_ids, target_pieces)])
+        self._compare(source, target_pieces)
         attention = (read[False].attention[0], read[True].attention[0])
         alignment = Alignment.of(self._translator, source, source_ids, *attention, len(target_pieces))
         now = time.time()
@@ -210,10 +245,8 @@ class RevisionMemory:
 
         >>> memory.add("比拉特", "Billat")  # doctest: +SKIP
         """
-        source = normalise(source, what="the source term")
-        text = normalise(text, what="the translation")
-        self._translator.encode_source(source)  # what is too long is refused now, not when it is read
-        pieces = tuple(self._translator.target_vocabulary.encode(text))
+        source, text, pieces = self._term(source, text)
+        self._check_room()
         words = screen_words(source, self._translator.source_language)
         said = tuple(word for word, _ in words if says_something(word))
         # A term stands for itself as a whole; of a sentence, any word.
@@ -244,8 +277,10 @@ class RevisionMemory:
         """Remember an entry that was removed, exactly as it was, in its place among the others."""
         if any(known.id == entry.id for known in self._entries):
             raise InputError(f"the memory holds entry {entry.id} already.")
+        self._check_room()
         self._append(entry)
         self._entries = tuple(sorted(self._entries, key=lambda e: e.id))
+        self._next_id = max(self._next_id, entry.id + 1)
 
     def pin(self, entry: int) -> None:
         """Never forget this entry to make room."""
@@ -280,15 +315,15 @@ class RevisionMemory:
                 f"{path} has {len(rows)} rows; the memory holds {self.settings.size}. "
                 "Shorten the file or make a larger memory."
             )
-        known = {(e.source, e.text) for e in self._entries}
-        return tuple(self.add(source, text) for source, text in rows if (source, text) not in known)
+        known = {(_exported(e), e.text) for e in self._entries}
+        new = [row for row in rows if row not in known]
+        for source, text in new:
+            self._term(source, text)
+        return tuple(self.add(source, text) for source, text in new)
 
     def export_tsv(self, path: str | Path) -> None:
         """Write all entries as `source<TAB>translation`, a file `import_tsv` reads again."""
-        lines = dict.fromkeys(
-            f"{''.join(word for word, _ in e.anchor if e.sentence is not None) or e.source}\t{e.text}\n"
-            for e in self._entries
-        )
+        lines = dict.fromkeys(f"{_exported(e)}\t{e.text}\n" for e in self._entries)
         write_atomically(Path(path), "".join(lines).encode())
 
     # Reading
@@ -358,7 +393,7 @@ class RevisionMemory:
 
     def restore(self, snapshot: MemorySnapshot) -> None:
         """Back to exactly this state, whatever weights the network has now."""
-        self._entries = tuple(map(self._renumbered, snapshot.entries))
+        self._entries = snapshot.entries
         self._next_id = snapshot.next_id
         self._keys = {}
 
@@ -376,25 +411,41 @@ class RevisionMemory:
         entries[at] = msgspec.structs.replace(entries[at], **fields)
         self._entries = tuple(entries)
 
-    def _renumbered(self, entry: MemoryEntry) -> MemoryEntry:
-        """Words outside the vocabulary have ids of this process only; they are looked up by their text."""
-        vocabulary = self._translator.target_vocabulary
-        if all(i < len(vocabulary) for i in entry.target_pieces):
-            return entry
-        pieces = tuple(vocabulary.encode(entry.target))
-        return msgspec.structs.replace(entry, target_pieces=pieces, pieces=pieces[entry.start : entry.stop])
+    def _term(self, source: str, text: str) -> tuple[str, str, Phrase]:
+        """A term and its translation, if they can be remembered."""
+        source = normalise(source, what="the source term")
+        text = normalise(text, what="the translation")
+        self._translator.encode_source(source)  # what is too long is refused now, not when it is read
+        pieces = tuple(self._translator.target_vocabulary.encode(text))
+        if len(pieces) > MAX_SOURCE_PIECES:
+            raise InputError(
+                f"the translation {text[:30]!r}... has {len(pieces)} pieces; at most {MAX_SOURCE_PIECES} are "
+                "remembered. Give a term, or a shorter sentence."
+            )
+        return source, text, pieces
+
+    def _check_room(self) -> None:
+        if sum(entry.pinned for entry in self._entries) >= self.settings.size:
+            raise InputError(
+                f"the memory is full: all {self.settings.size} entries are pinned. Unpin or remove one first."
+            )
 
     def _append(self, *new: MemoryEntry) -> None:
         self._entries = (*self._entries, *new)
-        surplus = len(self._entries) - self.settings.size
-        if surplus > 0:
-            order = sorted(range(len(self._entries)), key=lambda i: (*self._value(self._entries[i]), i))
-            self._keep(sorted(order[surplus:]))
+        if len(self._entries) > self.settings.size:
+            kept = {entry.id for entry in self.fitting(self._entries)}
+            self._keep([i for i, entry in enumerate(self._entries) if entry.id in kept])
+
+    def fitting(self, entries: Sequence[MemoryEntry]) -> tuple[MemoryEntry, ...]:
+        """As many of them as the memory has room for, the most valuable."""
+        surplus = max(0, len(entries) - self.settings.size)
+        order = sorted(range(len(entries)), key=lambda i: (*self._value(entries[i]), i))
+        return tuple(entries[i] for i in sorted(order[surplus:]))
 
     def _value(self, entry: MemoryEntry) -> tuple[bool, bool]:
         """What goes first when room is needed has the least: unpinned before pinned, "the" before
         "filmmakers"."""
-        common = self._translator.target_vocabulary.is_common(entry.pieces)
+        common = entry.sentence is not None and self._translator.target_vocabulary.is_common(entry.pieces)
         return entry.pinned, self.settings.paper or not common
 
     def _keep(self, chosen: list[int]) -> None:
@@ -403,8 +454,8 @@ class RevisionMemory:
         self._keys = {entry: keys for entry, keys in self._keys.items() if entry in kept}
 
     def _keys_of(self, entries: Sequence[MemoryEntry]) -> dict[bool, Keys]:
-        """Keys of these entries by direction. A sentence only a few entries come from is read once, and
-        again only when the network has learned."""
+        """Keys of these entries by direction. A sentence that several entries come from is read once,
+        and again only when the network has learned."""
         unread: dict[tuple[str, Phrase], list[MemoryEntry]] = {}
         for e in sorted(entries, key=lambda e: (len(e.target_pieces), len(e.source), e.id)):
             if e.id not in self._keys:
@@ -488,6 +539,16 @@ def _experience(entry: MemoryEntry) -> float:
     return min(balance, 0.0) if entry.sentence is None else balance
 
 
+def _exported(entry: MemoryEntry) -> str:
+    """The source term of an entry, as it stands in its sentence: its source words if they stand together,
+    or else the one that counts most."""
+    if entry.sentence is None or not entry.anchor:
+        return entry.source
+    words = sorted((word for word, _ in entry.anchor), key=entry.source.find)
+    together = ("".join(words), " ".join(words))
+    return next((term for term in together if term in entry.source), entry.anchor[0][0])
+
+
 def _spaced(words: Iterable[str]) -> str:
     """Words in small letters, ready to be found among others."""
     return f" {' '.join(words)} ".lower()
@@ -502,7 +563,7 @@ def _read_tsv(path: Path) -> list[tuple[str, str]]:
         ) from error
     rows: dict[tuple[str, str], None] = {}
     for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith("#"):
+        if not line.strip() or (line.startswith("#") and "\t" not in line):
             continue
         columns = line.split("\t")
         if len(columns) < 2 or not columns[0].strip() or not columns[1].strip():

@@ -24,7 +24,7 @@ import msgspec
 from camit import plan as planning
 from camit.draft import Draft, Effort
 from camit.engine import Engine
-from camit.errors import SessionError
+from camit.errors import InputError, SessionError
 from camit.events import Event, Result, Statistics, statistics
 from camit.journal import VERSION, Header, Journal, snapshot_name
 from camit.learning import Learned as Weights
@@ -92,6 +92,7 @@ class Session:
                 f"a session needs a translator from camit.load(...), not {type(translator).__name__}."
             )
         check_beam(beam)
+        _check_switches(memory=memory, learning=learning)
         settings = Settings(protocol=protocol, beam=beam)
         if stability is not None:
             settings = replace(settings, stability=stability)
@@ -155,6 +156,7 @@ class Session:
         """Translate a sentence that nobody has touched anew, with what was learned since it was opened."""
 
         def run() -> Draft:
+            self._check_mine(draft)
             if not draft.untouched:
                 raise SessionError("only a draft that nobody has worked on can be translated anew.")
             version = self.engine.first(draft.source, self.settings)
@@ -169,6 +171,7 @@ class Session:
         """Say that a person turned to this draft, so that its time is counted."""
 
         def run() -> None:
+            self._check_mine(draft)
             self._record(Noted(event=_event("visit", draft.id)))
             self._tell()
 
@@ -210,8 +213,8 @@ class Session:
             before = self._undo[-1] or self._load_state(undo.before)
             memory, file = before.memory, undo.before.memory
             if undo.by_hand:
-                size = self.memory.settings.size
-                memory = _with_hand_changes(memory, undo.remembered, self.memory.snapshot(), size)
+                changed = _with_hand_changes(memory, undo.remembered, self.memory.snapshot())
+                memory = replace(changed, entries=self.memory.fitting(changed.entries))
                 file = self._store_memory(memory)
             self._record(Unconfirmed(memory=file, event=_event("undo_confirm", undo.draft, mouse=1)))
             self._undo = self._undo[:-1]
@@ -233,6 +236,7 @@ class Session:
         """Change how revisions are searched from now on, and switch memory and learning on or off."""
         if beam is not None:
             check_beam(beam)
+        _check_switches(memory=memory, learning=learning)
         given = {"beam": beam, "stability": stability, "protocol": protocol}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 
@@ -241,8 +245,8 @@ class Session:
             self._record(
                 Configured(
                     settings=settings,
-                    memory=self.memory.enabled if memory is None else memory,
-                    learning=self.learning.enabled if learning is None else learning,
+                    memory=bool(self.memory.enabled) if memory is None else memory,
+                    learning=bool(self.learning.enabled) if learning is None else learning,
                 )
             )
             self.memory.enabled, self.learning.enabled = self.ledger.memory, self.ledger.learning
@@ -267,12 +271,12 @@ class Session:
         After that the process may end at any moment: `Session.restore` brings back every confirmed sentence,
         every version of the open ones, the memory and what was learned.
         """
-        directory = Path(path)
+        directory = Path(path).absolute()  # wherever the process goes meanwhile
 
         def run() -> None:
-            self.worker.settle()
             if self._journal is not None and _same(self._journal.directory, directory):
                 return  # it is all there already
+            self.worker.settle()
             self._note_switches()
             snapshots: dict[str, bytes] = {}
             undo = []
@@ -293,7 +297,7 @@ class Session:
         """The session that was saved at `path`, as it was last; it goes on being saved there."""
         session = cls(translator)
         try:
-            session.worker.call(lambda: session._restore(Path(path)))
+            session.worker.call(lambda: session._restore(Path(path).absolute()))
         except BaseException:
             session.close()
             raise
@@ -340,11 +344,15 @@ class Session:
         if draft is None and latest is None:
             raise SessionError("there is no draft to confirm; open a sentence first.")
         chosen = self._drafts[latest] if draft is None and latest is not None else draft
-        if chosen is None or chosen not in self._drafts:
-            raise SessionError("this draft belongs to another session.")
+        assert chosen is not None
+        self._check_mine(chosen)
         if chosen.confirmed:
             raise SessionError("this sentence is confirmed already; session.undo_confirm() takes that back.")
         return chosen
+
+    def _check_mine(self, draft: Draft) -> None:
+        if draft not in self._drafts:
+            raise SessionError("this draft belongs to another session.")
 
     def _accept(self, draft: Draft, before: _State) -> None:
         """The sentence is confirmed and its fixes are in the memory: all that must never be lost."""
@@ -375,7 +383,7 @@ class Session:
         """The lesson of a confirmed sentence: a student learns, the session changes in one last step."""
         ids, pieces = self.translator.encode_source(draft.source), draft.pieces
         lesson = yield from self.learning.study(ids, pieces)
-        # No step ends between here and the last line but one: a click sees all of the lesson or nothing.
+        # No step ends between here and the next yield: a click sees all of the lesson or nothing.
         mind = self.ledger.mind
         try:
             self._record(
@@ -409,13 +417,15 @@ class Session:
             self._note_switches()
         if self._journal is not None:
             self._journal.append(record)
+        before = tuple(self.ledger.files)
         self.ledger.apply(record)
         if self._journal is not None and not isinstance(record, Revised | Moved | Noted):
-            self._journal.keep(self.ledger.files)
+            # Also those of the state before: should the disk damage this record, that is what is restored.
+            self._journal.keep((*before, *self.ledger.files))
 
     def _note_switches(self) -> None:
         """`memory.enabled` and `learning.enabled` are plain attributes: see whether somebody changed them."""
-        now = self.memory.enabled, self.learning.enabled
+        now = bool(self.memory.enabled), bool(self.learning.enabled)
         if now != (self.ledger.memory, self.ledger.learning):
             self._record(Configured(settings=self.settings, memory=now[0], learning=now[1]))
 
@@ -438,7 +448,9 @@ class Session:
     # Snapshots
 
     def _store_memory(self, memory: MemorySnapshot) -> File | None:
-        return None if self._journal is None else self._journal.store("memory", memory.to_bytes())
+        return (
+            None if self._journal is None else self._journal.store("memory", memory.to_bytes(self.translator))
+        )
 
     def _store_learned(self) -> File | None:
         return None if self._journal is None else self._journal.store("learned", self.learning.offset())
@@ -453,7 +465,7 @@ class Session:
             return File.of(chosen, data)
 
         _, lessons, _ = state.learning
-        memory = name("memory", state.memory.to_bytes()) if state.memory.next_id > 1 else None
+        memory = name("memory", state.memory.to_bytes(self.translator)) if state.memory.next_id > 1 else None
         learned = None
         if any(lesson.accepted for lesson in lessons):
             now = self.learning.snapshot()
@@ -467,7 +479,10 @@ class Session:
         assert self._journal is not None
         memory = MemorySnapshot()
         if mind.memory is not None:
-            memory = MemorySnapshot.from_bytes(self._journal.load(mind.memory))
+            try:
+                memory = MemorySnapshot.from_bytes(self._journal.load(mind.memory), self.translator)
+            except SessionError as error:
+                raise SessionError(f"{self._journal.directory / mind.memory.name}: {error}") from error
         now = self.learning.snapshot()
         if mind.learned is None:
             self.learning.reset()
@@ -575,12 +590,18 @@ def _effort_event(kind: str, draft: int, effort: Effort) -> Event:
     return Event(time.time(), kind, draft, effort.typed, effort.keystrokes, effort.mouse)
 
 
+def _check_switches(**switches: bool | None) -> None:
+    for name, value in switches.items():
+        if value is not None and not isinstance(value, bool):
+            raise InputError(f"{name} must be True or False, not {value!r}.")
+
+
 def _same(one: Path, other: Path) -> bool:
-    return other.exists() and one.samefile(other)
+    return one.exists() and other.exists() and one.samefile(other)
 
 
 def _with_hand_changes(
-    before: MemorySnapshot, remembered: tuple[int, ...], now: MemorySnapshot, size: int
+    before: MemorySnapshot, remembered: tuple[int, ...], now: MemorySnapshot
 ) -> MemorySnapshot:
     """The memory before a confirmation, with what was added, removed or pinned by hand since.
 
@@ -593,4 +614,4 @@ def _with_hand_changes(
         if entry.id in present or entry.id not in remembered
     ]
     added = [entry for entry in now.entries if entry.id not in remembered]
-    return MemorySnapshot((*kept, *added)[-size:], now.next_id)
+    return MemorySnapshot(tuple(sorted((*kept, *added), key=lambda entry: entry.id)), now.next_id)

@@ -42,6 +42,7 @@ class Worker:
         self._patient: deque[_Study] = deque()
         self._wake = threading.Condition()
         self._current: _Task | None = None
+        self._stepping = False
         self._closed = False
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
@@ -78,6 +79,11 @@ class Worker:
 
     def settle(self) -> None:
         """On the worker: finish all patient work now."""
+        if self._stepping:
+            raise SessionError(
+                "a lesson is being given. Who is told of a change may look at the session; to confirm, undo "
+                "or save, hand that to session.submit(...)."
+            )
         while self._patient:
             self._go_on(self._patient[0])
 
@@ -143,6 +149,7 @@ class Worker:
 
     def _go_on(self, study: _Study) -> None:
         """One step of patient work."""
+        self._stepping = True
         try:
             next(study.steps)
             return
@@ -150,6 +157,8 @@ class Worker:
             result, problem = done.value, None
         except BaseException as error:
             result, problem = None, error
+        finally:
+            self._stepping = False
         self._patient.popleft()
         if not study.future.set_running_or_notify_cancel():
             return  # nobody wants to know how it ended

@@ -55,7 +55,10 @@ def digest(session: Session) -> str:
     ]
     entries, *rest = state["memory"]
     state["memory"] = (
-        [(spelt(e.pieces), msgspec.structs.replace(e, pieces=(), target_pieces=())) for e in entries],
+        [
+            (spelt(e.pieces), spelt(e.target_pieces), msgspec.structs.replace(e, pieces=(), target_pieces=()))
+            for e in entries
+        ],
         rest,
     )
     return hashlib.sha256(msgspec.json.encode(state)).hexdigest()
