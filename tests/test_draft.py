@@ -224,6 +224,20 @@ def test_a_deleted_word_does_not_come_back(session: camit.Session) -> None:
     assert "him yesterday" in draft.replace(1, "met").text
 
 
+@pytest.mark.parametrize(
+    "source", ["她把钥匙忘在桌子上了。", "你为什么不告诉我真相？", "如果你明天有时间，就来我家吃饭吧。"]
+)
+def test_a_deleted_word_does_not_come_back_elsewhere(session: camit.Session, source: str) -> None:
+    draft = session.open(source)
+    for index, token in enumerate(draft.tokens):
+        words = [t.text.lower() for t in draft.tokens]
+        if not token.text.isalnum() or words.count(token.text.lower()) > 1:
+            continue
+        draft.delete(index)
+        assert token.text.lower() not in [t.text.lower() for t in draft.tokens]
+        draft.undo()
+
+
 def test_deleting_the_first_and_the_last_word_holds(session: camit.Session) -> None:
     draft = session.open(BOSS).delete((0, 2))
     assert texts(draft)[0] == "boss"

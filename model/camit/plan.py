@@ -385,7 +385,7 @@ def _plan(
         Part(left, _pieces_of(vocabulary, left, fixed_left), starts or (start == stop == 0)),
         focus,
         Part(right, _pieces_of(vocabulary, right, fixed_right), ends or (start == stop == len(words))),
-        once=_once(version, vocabulary, focus, fixed_focus, reach),
+        once=(*_once(version, vocabulary, focus, fixed_focus, reach), *_deleted(version, vocabulary, gone)),
     )
     return Plan(request, fixed_left, tuple(fixed_focus), fixed_right, starts, ends)
 
@@ -444,6 +444,19 @@ def _once(
     free = {token.text for token in outside if not token.locked}
     rare = (p for p in dict.fromkeys(phrases) if not vocabulary.is_common(p))
     return tuple(p for p in rare if vocabulary.decode(p) not in free)
+
+
+def _deleted(version: Version, vocabulary: Vocabulary, gone: Span | None) -> tuple[Phrase, ...]:
+    """Words that were taken out, in both spellings, unless the sentence says them elsewhere too: who deletes
+    a word does not expect it to come back in another place."""
+    if gone is None:
+        return ()
+    left = {token.text.lower() for token in (*version.tokens[: gone[0]], *version.tokens[gone[1] :])}
+    texts = {token.text for token in version.tokens[gone[0] : gone[1]] if token.text.lower() not in left}
+    spellings = {text[:1].lower() + text[1:] for text in texts} | {
+        text[:1].upper() + text[1:] for text in texts
+    }
+    return tuple(tuple(vocabulary.encode(text)) for text in sorted(spellings))
 
 
 def _mine(version: Version, index: int) -> bool:
