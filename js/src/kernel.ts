@@ -27,12 +27,11 @@ interface Traits {
 interface Waiting {
   readonly resolve: (result: AnyResult) => void;
   readonly reject: (reason: Error) => void;
-  readonly timer: ReturnType<typeof setTimeout>;
 }
 
 /** After this long without an answer the view says so; the request itself stays open. */
 const OVERDUE_MS = 4000;
-/** How long a sign of life may take. */
+/** How long a sign of life may take. Any answer is one: the first question may wait for a cell that runs, others do not. */
 const ALIVE_MS = 2500;
 
 /** The `view` of an answer that is meant for all of them. */
@@ -59,8 +58,10 @@ export class Kernel implements Host {
   readonly #model: AnyModel<Traits>;
   readonly #view = crypto.getRandomValues(new Uint32Array(2)).join("-");
   readonly #waiting = new Map<number, Waiting>();
-  /** Requests that wait too long for their answer. */
-  readonly #overdue = new Set<number>();
+  /** Runs while an answer is waited for, and begins anew with each that comes. */
+  #silence: ReturnType<typeof setTimeout> | undefined;
+  /** The first question, whether anybody is there, until anything is answered. */
+  #greeting: number | null = null;
   readonly #off: (() => void)[] = [];
   #last = 0;
 
@@ -76,11 +77,11 @@ export class Kernel implements Host {
     };
     this.#listen("msg:custom", (answer: AnyAnswer) => this.#settle(answer));
     // Jupyter's widget models say so when their line to the kernel is cut (restart) or mended, but not that it was shut down.
-    const look = () => (line.cut ? this.#lose() : this.#check("lost"));
+    const look = () => (line.cut ? this.#lose() : this.#check());
     this.#listen("comm_live_update", look);
     this.#off.push(line.watch(look));
     if (line.cut) this.connection.value = "saved";
-    else this.#check("silent");
+    else this.#greet();
   }
 
   ask(request: Ask, signal?: AbortSignal): Promise<AnyResult> {
@@ -92,11 +93,8 @@ export class Kernel implements Host {
     this.#last += 1;
     const id = this.#last;
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#overdue.add(id);
-        if (this.connection.value === "live") this.connection.value = "silent";
-      }, OVERDUE_MS);
-      this.#waiting.set(id, { resolve, reject, timer });
+      this.#waiting.set(id, { resolve, reject });
+      if (this.#waiting.size === 1) this.#await(OVERDUE_MS);
       const stop = () => this.ask({ type: "cancel", request: id }).catch(() => {});
       signal?.addEventListener("abort", stop, { once: true });
       try {
@@ -109,16 +107,24 @@ export class Kernel implements Host {
 
   dispose(): void {
     for (const off of this.#off) off();
-    for (const id of this.#waiting.keys()) this.#take(id);
+    this.#waiting.clear();
+    clearTimeout(this.#silence);
   }
 
   /** A request that waits no longer. */
   #take(id: number): Waiting | undefined {
     const waiting = this.#waiting.get(id);
-    clearTimeout(waiting?.timer);
     this.#waiting.delete(id);
-    this.#overdue.delete(id);
     return waiting;
+  }
+
+  /** Say so if nothing is heard for this long while something is waited for. */
+  #await(time: number): void {
+    clearTimeout(this.#silence);
+    if (this.#waiting.size === 0) return;
+    this.#silence = setTimeout(() => {
+      if (this.connection.value === "live") this.connection.value = "silent";
+    }, time);
   }
 
   #trait<K extends keyof Traits & string>(name: K): ReadonlySignal<Traits[K]> {
@@ -138,18 +144,25 @@ export class Kernel implements Host {
     if (answer.view === EVERYBODY && answer.type === "failed") this.trouble.value = answer.problem;
     if (answer.view !== this.#view) return;
     const waiting = this.#take(answer.id);
-    this.connection.value = this.#overdue.size > 0 ? "silent" : "live";
+    if (this.#greeting !== null) this.#take(this.#greeting);
+    this.#greeting = null;
+    this.connection.value = "live";
+    this.#await(OVERDUE_MS);
     if (answer.type === "done") waiting?.resolve(answer.result);
     else if (answer.type === "cancelled") waiting?.reject(new Superseded());
     else waiting?.reject(new Refusal(answer.problem, answer.outdated));
   }
 
-  /** A sign of life. Silence at the beginning may be a busy kernel; silence after the host cut the line is the end of it. */
-  #check(silence: "silent" | "lost"): void {
-    const timer = setTimeout(() => {
-      if (silence === "lost") this.#lose();
-      else this.connection.value = "silent";
-    }, ALIVE_MS);
+  /** Is anybody there? Silence at the beginning may be a busy kernel. */
+  #greet(): void {
+    this.#send({ type: "hello" }).catch(() => {});
+    this.#greeting = this.#last;
+    this.#await(ALIVE_MS);
+  }
+
+  /** Silence after the host cut the line is the end of it. What is answered now may have been asked before that. */
+  #check(): void {
+    const timer = setTimeout(() => this.#lose(), ALIVE_MS);
     this.#off.push(() => clearTimeout(timer));
     this.#send({ type: "hello" }).then(
       () => clearTimeout(timer),

@@ -116,16 +116,46 @@ describe("the connection", () => {
     expect(kernel.connection.value).toBe("live");
   });
 
-  it("is silent as long as any answer is overdue, whatever else is answered", () => {
+  it("is silent while an answer is overdue and nothing else is answered either", () => {
     vi.useFakeTimers();
     void kernel.ask({ type: "undo", row: 0 });
     vi.advanceTimersByTime(3000);
     void kernel.ask({ type: "redo", row: 0 });
     model.tell("msg:custom", done());
+    vi.advanceTimersByTime(3000);
+    expect(kernel.connection.value).toBe("live");
     vi.advanceTimersByTime(2000);
     expect(kernel.connection.value).toBe("silent");
-    model.tell("msg:custom", done(-2));
+    void kernel.ask({ type: "redo", row: 0 });
+    model.tell("msg:custom", done());
     expect(kernel.connection.value).toBe("live");
+  });
+
+  it("is there when anything is answered, although the first question waits for a cell that runs", () => {
+    vi.useFakeTimers();
+    const first = connect(model);
+    const hello = done();
+    vi.advanceTimersByTime(1000);
+    void first.ask({ type: "undo", row: 0 });
+    model.tell("msg:custom", done());
+    vi.advanceTimersByTime(9000);
+    expect(first.connection.value).toBe("live");
+    model.tell("msg:custom", hello);
+    expect(first.connection.value).toBe("live");
+    first.dispose();
+  });
+
+  it("falls silent once more only for what was asked and not answered since", () => {
+    vi.useFakeTimers();
+    const first = connect(model);
+    vi.advanceTimersByTime(3000);
+    expect(first.connection.value).toBe("silent");
+    void first.ask({ type: "undo", row: 0 });
+    model.tell("msg:custom", done());
+    expect(first.connection.value).toBe("live");
+    vi.advanceTimersByTime(9000);
+    expect(first.connection.value).toBe("live");
+    first.dispose();
   });
 
   it("is not called silent while answers come", () => {
