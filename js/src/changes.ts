@@ -85,7 +85,7 @@ export class Changes {
   rewrite(span: Span): Promise<void> {
     const make = (where: Where, effort: Effort): Ask | Problem =>
       where.start === where.stop ? GONE : { type: "blank", ...where, effort };
-    const done = this.#edit(span, "\u2026", make, `Rewrote ${plural(span.stop - span.start, "word")}: `);
+    const done = this.#edit(span, REWRITING, make, `Rewrote ${plural(span.stop - span.start, "word")}: `);
     // The others are not shown meanwhile, and would lose the keyboard.
     if (this.#store.editable.value) this.#store.focusOn(span.start);
     return done;
@@ -103,12 +103,12 @@ export class Changes {
 
   /** Back one step: what is still on its way first. */
   async undo(): Promise<void> {
-    if (this.withdraw() || !this.#store.editable.value || !this.#store.sentence.value.can_undo) return;
+    if (this.withdraw() || !this.#store.mayChange() || !this.#store.sentence.value.can_undo) return;
     await this.#step("undo", "Undone");
   }
 
   async redo(): Promise<void> {
-    if (this.#store.editable.value && this.#store.sentence.value.can_redo)
+    if (this.#store.mayChange() && this.#store.sentence.value.can_redo)
       await this.#step("redo", "Done again");
   }
 
@@ -130,7 +130,17 @@ export class Changes {
     this.#begin();
     const make = ({ version }: Where): Ask => ({ type: "confirm", row, version });
     if (await this.#take({ make, leaving: "confirm" }))
-      this.#store.messages.note.value = { text: `Sentence ${row + 1} confirmed.`, confirmed: row };
+      this.#store.messages.note.value = {
+        text: `Sentence ${row + 1} confirmed.${this.#finished(row) ? " All sentences are confirmed." : ""}`,
+        confirmed: row,
+      };
+  }
+
+  /** With this one, all sentences of the document are. */
+  #finished(confirmed: number): boolean {
+    const { rows } = this.#store.state.overview.value;
+    const done = rows.every(({ status }, row) => row === confirmed || status === "confirmed");
+    return rows.length > 1 && done;
   }
 
   /** Put another sentence on the desk; asked for several, only the last is gone to. */
@@ -158,7 +168,11 @@ export class Changes {
     said = "",
   ): Promise<void> {
     const store = this.#store;
-    if (!store.mayChange()) return;
+    if (!store.mayChange()) {
+      // What was begun while it could be changed is not lost because it cannot any more.
+      if (text && text !== REWRITING) this.#fail(store.readOnly.value ? NOBODY : CONFIRMED, text);
+      return;
+    }
     this.#begin();
     const effort = store.effort.spent();
     const stop = new AbortController();
@@ -251,7 +265,7 @@ export class Changes {
   }
 
   #fail(problem: Problem, text: string | null): false {
-    this.#store.messages.fail(text && text !== "\u2026" ? { ...problem, typed: text } : problem);
+    this.#store.messages.fail(text && text !== REWRITING ? { ...problem, typed: text } : problem);
     return false;
   }
 
@@ -289,6 +303,18 @@ export class Changes {
   }
 }
 
+/** Stands where the model writes something of its own. */
+const REWRITING = "\u2026";
+const NOBODY: Problem = {
+  title: "The kernel is gone",
+  detail: "What you typed was not taken.",
+  advice: "Run the cell again, and type it there.",
+};
+const CONFIRMED: Problem = {
+  title: "The sentence was confirmed meanwhile",
+  detail: "What you typed was not taken.",
+  advice: "Take the confirmation back to change it.",
+};
 const BROKEN = { title: "Something broke in the widget", advice: "Try again, or run the cell again." };
 const GONE: Problem = {
   title: "Those words are not there any more",

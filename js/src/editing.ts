@@ -124,6 +124,12 @@ export class Editing {
     if (outcomeOf(typed) !== "delete") this.#carryOut(typed);
   }
 
+  /** The sentence as a whole is in hand: there is no other word for it, and without it nothing would be left. */
+  get whole(): boolean {
+    const editor = this.#editor.value;
+    return !!editor && editor.start === 0 && editor.stop === this.#store.words.length;
+  }
+
   /** Words that were typed and not yet taken, if there are any. */
   get unsaved(): string | null {
     const editor = this.#editor.value;
@@ -151,6 +157,10 @@ export class Editing {
     if (!editor) return;
     this.#asked += 1;
     const asked = this.#asked;
+    if (this.whole && editor.stop > 1) {
+      this.#editor.value = { ...editor, suggestions: [], chosen: -1, loading: false };
+      return;
+    }
     const { row, version } = this.#store.sentence.value;
     const wanted = typed.trim();
     const where = { row, version, start: editor.start, stop: editor.stop };

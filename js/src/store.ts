@@ -211,7 +211,7 @@ export class Store {
       // Without words there is nothing to follow: while it is translated anew, everything waits where it was.
       if (stays && (after.version === old.version || after.words.length === 0)) return;
       before = after;
-      const turn = () => (stays && old.words.length > 0 ? this.#follow(old, after) : this.#leave());
+      const turn = () => (stays && old.words.length > 0 ? this.#follow(old, after) : this.#leave(stays));
       untracked(() => batch(turn));
     });
   }
@@ -228,7 +228,8 @@ export class Store {
     if (this.inWords.value) this.grab.value += 1;
   }
 
-  #leave(): void {
+  /** Another sentence, or, if it was put here before it was translated, its first words. */
+  #leave(arriving: boolean): void {
     const typed = this.editing.unsaved;
     this.editing.close();
     this.playback.close();
@@ -236,8 +237,9 @@ export class Store {
     this.hovered.value = null;
     this.focus.value = 0;
     this.reading.value = 0;
-    this.remembering.done.value = null;
-    this.messages.problem.value = typed === null ? null : { ...MOVED_ON, typed };
+    if (!arriving) this.remembering.clear();
+    if (typed !== null) this.messages.problem.value = { ...MOVED_ON, typed };
+    else if (!arriving) this.messages.problem.value = null;
     if (this.inWords.value) this.grab.value += 1;
   }
 
@@ -245,7 +247,7 @@ export class Store {
 
   async unconfirm(): Promise<void> {
     this.messages.note.value = null;
-    this.remembering.done.value = null;
+    this.remembering.clear();
     if (await this.ask({ type: "unconfirm" }))
       this.messages.tell("Confirmation taken back, with all it taught.");
   }

@@ -64,6 +64,24 @@ export function sideOfGap(before: Spaced | undefined, after: Spaced | undefined)
   return isMark(before.text) && !isMark(after.text) ? "ahead" : "back";
 }
 
+const LONG = 16;
+
+/** May be broken at the end of a line, if it must be; anything shorter keeps together, with its marks. */
+export function isLong(text: string): boolean {
+  return text.length > LONG || /\s/.test(text);
+}
+
+/** Enough of a text to know it by. */
+export function shortened(text: string, most = 40): string {
+  const letters = [...text];
+  return letters.length > most
+    ? `${letters
+        .slice(0, most - 1)
+        .join("")
+        .trimEnd()}\u2026`
+    : text;
+}
+
 export function percent(value: number): string {
   return value > 0 && value < 0.005 ? "<1 %" : `${Math.round(value * 100)} %`;
 }

@@ -243,6 +243,20 @@ describe("undo", () => {
     expect(asked()).toEqual([{ type: "undo", row: 0 }]);
   });
 
+  it("of what is confirmed tells how, and asks for nothing", async () => {
+    host.sentence.value = sentence("We saw him", {
+      status: "confirmed",
+      can_undo: true,
+      can_unconfirm: true,
+    });
+    await store.changes.undo();
+    expect(store.messages.note.value).toMatchObject({ text: expect.stringContaining("is confirmed") });
+    store.messages.note.value = null;
+    await store.changes.redo();
+    expect(store.messages.note.value).toMatchObject({ text: expect.stringContaining("is confirmed") });
+    expect(host.asked).toEqual([]);
+  });
+
   it("does nothing where there is nothing to undo", async () => {
     host.sentence.value = sentence("We saw him");
     await store.changes.undo();

@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { App } from "../src/components/App";
 import { Refusal } from "../src/host";
 import { Store } from "../src/store";
@@ -49,6 +49,35 @@ describe("the words", () => {
     const stops = all(".camit-row").filter((row) => row.tabIndex === 0);
     expect(stops).toEqual(all(".camit-row[aria-current]"));
     expect(stops).toHaveLength(1);
+  });
+
+  it("stand beside a rail whose rows are walked along", async () => {
+    show();
+    const at = () => all(".camit-row").indexOf(document.activeElement as HTMLElement);
+    one(".camit-row")?.focus();
+    const reached: number[] = [];
+    for (const key of [
+      "ArrowDown",
+      "ArrowRight",
+      "ArrowDown",
+      "ArrowUp",
+      "End",
+      "ArrowLeft",
+      "Home",
+      "ArrowUp",
+    ]) {
+      expect((await press(key)).defaultPrevented, key).toBe(true);
+      reached.push(at());
+    }
+    expect(reached).toEqual([1, 2, 2, 1, 2, 1, 0, 0]);
+    expect(host.asked).toEqual([]);
+  });
+
+  it("keep together with their marks, unless they are too long for a line", () => {
+    const words = [word("met", { memory: 4 }), word("Donaudampfschifffahrt"), word("in spite of")];
+    show(new TestHost(sentence("", { words, source: [{ text: "我们", space: false }] })));
+    expect(all(".camit-word").map((item) => "long" in item.dataset)).toEqual([false, true, true]);
+    expect("long" in (one(".camit-sourceword")?.dataset ?? {})).toBe(false);
   });
 
   it("are one tab stop, walked over with the arrows", async () => {
@@ -236,6 +265,19 @@ describe("editing", () => {
     expect(host.last).toMatchObject({ type: "keep" });
   });
 
+  it("offers for the whole sentence neither another word nor nothing in its place", async () => {
+    store.select(0, 6);
+    store.editing.open(store.span.value);
+    await settled();
+    expect(host.asked).toEqual([]);
+    expect(texts(".camit-operation")).not.toContain("rewrite");
+    expect(texts(".camit-operation")).not.toContain("delete");
+    expect(one(".camit-suggestions")?.textContent).toContain("The whole sentence");
+    store.editing.type("He");
+    await settled();
+    expect(host.asked).toEqual([]);
+  });
+
   it("offers to write a phrase again, and only a phrase", async () => {
     await click(all(".camit-word")[1]);
     expect(texts(".camit-operation")).not.toContain("rewrite");
@@ -243,6 +285,86 @@ describe("editing", () => {
     store.editing.open(store.span.value);
     await settled();
     expect(texts(".camit-operation")).toContain("rewrite");
+  });
+});
+
+describe("a click", () => {
+  const down = (element: Element | null) => {
+    const event = new MouseEvent("mousedown", { bubbles: true, cancelable: true });
+    element?.dispatchEvent(event);
+    return event;
+  };
+
+  it("on any blank spot leaves the keyboard in the widget", () => {
+    show();
+    for (const spot of [".camit-header", ".camit-rail", ".camit-message", ".camit-actions", ".camit-panel"])
+      expect(one(spot)?.closest("[tabindex]"), spot).toBe(one(".camit"));
+    one(".camit")?.focus();
+    expect(document.activeElement).toBe(one(".camit"));
+  });
+
+  it("beside the controls of what is open in front changes nothing", async () => {
+    show();
+    await click(all(".camit-word")[1]);
+    for (const spot of [".camit-editor", ".camit-operations", ".camit-suggestions", ".camit-suggestions p"])
+      expect(down(one(spot)).defaultPrevented, spot).toBe(true);
+    for (const control of [".camit-editor input", ".camit-operation"])
+      expect(down(one(control)).defaultPrevented, control).toBe(false);
+    expect(down(one(".camit-header")).defaultPrevented).toBe(false);
+    for (const panel of ["settings", "help"] as const) {
+      store.panel.value = panel;
+      await settled();
+      expect(down(one(`.camit-${panel} h3`)).defaultPrevented, panel).toBe(true);
+      expect(down(one(`.camit-${panel} button`)).defaultPrevented, panel).toBe(false);
+    }
+  });
+
+  it("that gives the keyboard to the editor itself does not end the editing", async () => {
+    show();
+    await click(all(".camit-word")[1]);
+    store.editing.type("met");
+    one(".camit-editor")?.focus();
+    expect(document.activeElement).toBe(one(".camit-editor"));
+    expect(store.editing.editor.value).toMatchObject({ typed: "met" });
+  });
+});
+
+it("keeps the editor beside its word when the widget grows", async () => {
+  const seen: Element[] = [];
+  let grown = () => {};
+  vi.stubGlobal(
+    "ResizeObserver",
+    class {
+      constructor(heard: () => void) {
+        grown = heard;
+      }
+      observe = (element: Element) => seen.push(element);
+      disconnect() {}
+    },
+  );
+  show();
+  await click(all(".camit-word")[1]);
+  expect(seen).toContain(one(".camit"));
+  const box = { left: 40, top: 300, bottom: 320, right: 80, width: 40, height: 20 } as DOMRect;
+  const [anchor, editor] = [all(".camit-word")[1] as HTMLElement, one(".camit-editor") as HTMLElement];
+  anchor.getBoundingClientRect = () => box;
+  grown();
+  expect(editor.style.top).toBe("330px");
+  vi.unstubAllGlobals();
+});
+
+describe("undoing in an input", () => {
+  it("is the input's own affair, not the notebook's", async () => {
+    show();
+    const heard: string[] = [];
+    const listen = (event: InputEvent) => heard.push(event.inputType);
+    document.addEventListener("beforeinput", listen, true);
+    for (const inputType of ["historyUndo", "historyRedo", "insertText"])
+      one(".camit-remember input")?.dispatchEvent(
+        new InputEvent("beforeinput", { inputType, bubbles: true }),
+      );
+    document.removeEventListener("beforeinput", listen, true);
+    expect(heard).toEqual(["insertText"]);
   });
 });
 
@@ -426,6 +548,14 @@ describe("the settings", () => {
     expect(one(".camit-settings [role=alert]")).toBeNull();
   });
 
+  it("name the ways of revising in words", () => {
+    const options = all(".camit-settings option") as HTMLOptionElement[];
+    expect(options.map(({ value, text }) => [value, text])).toEqual([
+      ["replace-only", "only the word itself"],
+      ["bidirectional", "both ways"],
+    ]);
+  });
+
   it("go back to what is so when they are refused", async () => {
     host.reply = () => Promise.reject(new Refusal({ title: "No", detail: "", advice: "" }));
     expect(await set("select", "replace-only")).toBe("bidirectional");
@@ -450,6 +580,23 @@ describe("what is said", () => {
     one(".camit-word")?.focus();
     await settled();
     expect(one(".camit-explanation")?.textContent).toMatch(/^As first translated · probability/);
+  });
+
+  it("is that the document is finished, once it is; there is no key for what is done", async () => {
+    show(new TestHost(sentence("We met", { status: "confirmed", can_unconfirm: true }), 2));
+    expect(one(".camit-explanation")?.textContent).toBe("Confirmed.");
+    expect(one(".camit-key")?.dataset).toHaveProperty("idle");
+    const rows = host.overview.value.rows.map((row) => ({ ...row, status: "confirmed" as const }));
+    host.overview.value = { ...host.overview.value, rows };
+    await settled();
+    expect(one(".camit-explanation")?.textContent).toBe("All sentences are confirmed.");
+    expect(texts(".camit-message button")).toContain("Take back");
+    host.sentence.value = sentence("We met", { version: 2 });
+    await settled();
+    expect(one(".camit-key")?.dataset).not.toHaveProperty("idle");
+    await store.changes.confirm();
+    await settled();
+    expect(one(".camit-note")?.textContent).toContain("All sentences are confirmed.");
   });
 
   it("is an alert where something went wrong, with what to do", async () => {
@@ -525,13 +672,33 @@ describe("the views", () => {
     await click(undo());
     expect(host.last).toEqual({ type: "recall", entry: 1 });
     expect(told()).toEqual(["“met” is back as it was.", "“met” is back as it was."]);
-    expect(document.activeElement).toBe(undo());
+    expect(undo()).toBeUndefined();
+    expect(document.activeElement).toBe(one(".camit-remember input"));
     await click(one("[aria-label='Unpin met']"));
     expect(told()[0]).toBe("Unpinned “met”.");
     one("[aria-label='Unpin met']")?.focus();
     await press("z", { ctrlKey: true });
     expect(host.last).toEqual({ type: "pin", entry: 1, pinned: true });
     expect(told()[0]).toBe("Pinned “met”.");
+  });
+
+  it("take back what was done to the memory, the last of it first", async () => {
+    show();
+    const [met, seen] = [entry(1, "met"), entry(2, "seen")];
+    host.memory.value = { enabled: true, entries: [met, seen] };
+    await settled();
+    for (const text of ["met", "seen"]) await click(one(`[aria-label='Forget ${text}']`));
+    const undo = () => all(".camit-done button")[0];
+    await click(undo());
+    await click(undo());
+    expect(host.asked.slice(2)).toEqual([
+      { type: "recall", entry: 2 },
+      { type: "recall", entry: 1 },
+    ]);
+    expect(undo()).toBeUndefined();
+    one("[aria-label='Forget met']")?.focus();
+    await press("z", { ctrlKey: true });
+    expect(host.asked).toHaveLength(4);
   });
 
   it("say that a term is remembered, once", async () => {
@@ -577,6 +744,26 @@ describe("the views", () => {
     const undone = await press("z", { ctrlKey: true });
     expect(host.last).toEqual({ type: "recall", entry: 2 });
     expect(undone.defaultPrevented).toBe(true);
+  });
+
+  it("say that the memory is off, also where it holds something", async () => {
+    show();
+    host.memory.value = { enabled: false, entries: [entry(1, "met")] };
+    await settled();
+    expect(one(".camit-memory")?.textContent).toContain("The memory is switched off");
+    expect(all(".camit-entry")).toHaveLength(1);
+    host.memory.value = { ...host.memory.value, enabled: true };
+    await settled();
+    expect(one(".camit-memory")?.textContent).not.toContain("switched off");
+  });
+
+  it("name a long entry shortly where something was done to it", async () => {
+    show();
+    const long = "a very long correction that somebody made in some sentence";
+    host.memory.value = { enabled: true, entries: [entry(1, long)] };
+    await settled();
+    await click(one("[aria-label^='Forget ']"));
+    expect(one(".camit-done span")?.textContent).toBe("Forgot “a very long correction that somebody ma…”.");
   });
 
   it("never show looks that belong to another wording", async () => {

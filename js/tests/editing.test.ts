@@ -224,6 +224,18 @@ describe("turning elsewhere", () => {
     expect(asked()).not.toContain("delete");
   });
 
+  it.each(["lost", "confirmed"])(
+    "that is taken too late, when all is %s, is not dropped without a word",
+    (why) => {
+      store.editing.open({ start: 1, stop: 2 }, "met");
+      if (why === "lost") host.connection.value = "lost";
+      else host.sentence.value = { ...host.sentence.value, status: "confirmed" };
+      store.editing.apply();
+      expect(asked()).not.toContain("replace");
+      expect(store.messages.problem.value).toMatchObject({ typed: "met" });
+    },
+  );
+
   it("by somebody else says what was typed", () => {
     store.editing.open({ start: 1, stop: 2 }, "met");
     host.sentence.value = { ...sentence("Another one"), row: 1 };

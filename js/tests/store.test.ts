@@ -54,6 +54,15 @@ describe("moving", () => {
     expect(store.focus.value).toBe(0);
   });
 
+  it("shows what was typed until it is used, also where the other sentence is yet to be translated", () => {
+    store.editing.open({ start: 1, stop: 2 }, "met");
+    host.sentence.value = sentence("", { row: 1, words: [], status: "waiting", version: 0 });
+    host.sentence.value = sentence("He is", { row: 1 });
+    expect(store.messages.problem.value).toMatchObject({ typed: "met" });
+    host.sentence.value = sentence("She was", { row: 2 });
+    expect(store.messages.problem.value).toBeNull();
+  });
+
   it("keeps its place in a new wording of the same sentence, as far as there is one", () => {
     store.focusOn(6);
     host.sentence.value = sentence("We met", { version: 2 });

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.steps import NAMED, Show, confirm, ran, settled, type_over, words
+from tests.browser.steps import NAMED, Show, confirm, edit, ran, settled, type_over, words
 
 
 def test_a_sentence_is_revised_and_confirmed_without_a_mouse(page: Page, show: Show) -> None:
@@ -91,6 +91,51 @@ def test_jupyterlabs_shortcuts_do_not_fire_in_the_widget(page: Page, show: Show)
     expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(2)
     assert prompt.inner_text() == before
     expect(page.locator(".jp-Dialog")).to_have_count(0)
+
+
+def test_no_click_in_the_widget_gives_the_keyboard_to_the_notebook(page: Page, show: Show) -> None:
+    widget = show(None, "1 + 1")
+    ran(page, 1)
+    cells = page.locator(".jp-Notebook .jp-Cell")
+    expect(cells).to_have_count(2)
+
+    def click(selector: str, x: float, y: float) -> None:
+        """On a spot of an element, in shares of its size."""
+        box = widget.locator(selector).bounding_box()
+        assert box is not None
+        page.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
+
+    edit(widget, 1)
+    page.keyboard.type("me")
+    for spot in (
+        (".camit-editor", 0.5, 0.01),
+        (".camit-operations", 0.98, 0.5),
+        (".camit-suggestions", 0.5, 0.97),
+    ):
+        click(*spot)
+        expect(widget.locator(".camit-editor input")).to_be_focused()
+    page.keyboard.type("t")
+    expect(widget.locator(".camit-editor input")).to_have_value("met")
+    page.keyboard.press("Escape")
+    inside = "() => document.activeElement.closest('.camit') !== null"
+    for spot in (
+        (".camit-header", 0.55, 0.9),
+        (".camit-rail", 0.5, 0.95),
+        (".camit-message", 0.9, 0.5),
+        (".camit-tabs", 0.9, 0.5),
+        (".camit-panel", 0.9, 0.95),
+    ):
+        click(*spot)
+        assert page.evaluate(inside), spot
+        for key in ("x", "d", "d", "a", "b"):
+            page.keyboard.press(key)
+    page.keyboard.press("?")
+    click(".camit-help p", 0.5, 0.5)
+    assert page.evaluate("() => document.activeElement.closest('.camit-help') !== null")
+    page.keyboard.press("x")
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(200)
+    expect(cells).to_have_count(2)
 
 
 def test_help_lists_the_keys_keeps_the_focus_and_gives_it_back(page: Page, show: Show) -> None:

@@ -26,7 +26,7 @@ export function ActionBar() {
         </button>
       )}
       {store.connection.value !== "offline" && (
-        <span class="camit-key" aria-hidden="true">
+        <span class="camit-key" aria-hidden="true" data-idle={status === "confirmed" || undefined}>
           <kbd>Ctrl ↵</kbd>
         </span>
       )}

@@ -27,9 +27,11 @@ export function App({ store }: { store: Store }) {
       element.dataset.camitTheme = found;
     });
     const keys = keepKeys(element);
+    const undoing = keepUndoing(element);
     return () => {
       theme();
       keys();
+      undoing();
     };
   }, []);
   return (
@@ -38,6 +40,9 @@ export function App({ store }: { store: Store }) {
         ref={root}
         class="camit"
         aria-label="Interactive translation"
+        // A click on any blank spot of it leaves the keyboard here, not with the notebook and its one-letter commands.
+        tabIndex={-1}
+        onMouseDown={keepFocus}
         onKeyDown={(event) => onKey(event, store)}
         onPointerDown={() => store.effort.click()}
       >
@@ -107,6 +112,26 @@ function keepKeys(root: HTMLElement): () => void {
     window.removeEventListener("keydown", claim, true);
     root.removeEventListener("focusout", release);
   };
+}
+
+/** What an input undoes by itself it does: JupyterLab would have its notebook undo something in its place. */
+function keepUndoing(root: HTMLElement): () => void {
+  const keep = (event: InputEvent) => {
+    const [target] = event.composedPath();
+    const ours = target instanceof HTMLElement && root.contains(target);
+    if (ours && event.inputType.startsWith("history")) event.stopPropagation();
+  };
+  window.addEventListener("beforeinput", keep, true);
+  return () => window.removeEventListener("beforeinput", keep, true);
+}
+
+const CONTROLS = "input, select, textarea, button, [tabindex]:not(.camit-editor, .camit-popup)";
+
+/** A click beside the controls of what is open in front takes the keyboard from none of them. */
+function keepFocus(event: MouseEvent): void {
+  const target = event.target as Element;
+  const front = target.closest(".camit-editor, .camit-popup");
+  if (front && !front.contains(target.closest(CONTROLS))) event.preventDefault();
 }
 
 function onKey(event: KeyboardEvent, store: Store): void {

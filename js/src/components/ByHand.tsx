@@ -1,6 +1,8 @@
 import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { command } from "../keyboard";
 import { useStore } from "./context";
+import { focusIsLost } from "./focus";
 import { Icon } from "./Icon";
 import { Link } from "./Link";
 
@@ -8,9 +10,15 @@ import { Link } from "./Link";
 export function ByHand() {
   const store = useStore();
   const done = store.remembering.done.value;
+  const box = useRef<HTMLDivElement>(null);
+  // Once all is taken back there is nothing to press any more: the keyboard stays beside it.
+  useLayoutEffect(() => {
+    if (box.current && done && !done.undo && focusIsLost(box.current))
+      box.current.querySelector("input")?.focus({ preventScroll: true });
+  }, [done]);
   if (store.readOnly.value) return null;
   return (
-    <div class="camit-byhand">
+    <div class="camit-byhand" ref={box}>
       <RememberForm />
       <p class="camit-done">
         {done && <Icon name="check" />}

@@ -34,6 +34,8 @@ function Editor({ editor }: { editor: Edit }) {
       role="dialog"
       aria-label={name}
       class="camit-editor"
+      // Some browsers give no focus to a button that is clicked: what is around it has it then, and that is still in here.
+      tabIndex={-1}
       onFocusOut={(event) => {
         if (!box.current?.contains(event.relatedTarget as Node | null) && event.relatedTarget)
           store.editing.settle();
@@ -86,7 +88,7 @@ function Operations({ editor, phrase }: { editor: Edit; phrase: boolean }) {
       </button>
       {editor.mode === "replace" && (
         <>
-          {phrase && (
+          {phrase && !store.editing.whole && (
             <button
               type="button"
               class="camit-operation"
@@ -96,14 +98,16 @@ function Operations({ editor, phrase }: { editor: Edit; phrase: boolean }) {
               rewrite
             </button>
           )}
-          <button
-            type="button"
-            class="camit-operation"
-            title="Delete (Del on the word)"
-            onClick={act(() => store.changes.delete(editor))}
-          >
-            delete
-          </button>
+          {!store.editing.whole && (
+            <button
+              type="button"
+              class="camit-operation"
+              title="Delete (Del on the word)"
+              onClick={act(() => store.changes.delete(editor))}
+            >
+              delete
+            </button>
+          )}
           <button
             type="button"
             class="camit-operation"

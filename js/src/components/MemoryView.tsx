@@ -11,6 +11,7 @@ import { type Cell, HeatMap, type HeatRow } from "./HeatMap";
 import { IconButton } from "./IconButton";
 
 const SHOWN = 12;
+const OFF = "The memory is switched off: nothing is written to it, and nothing is copied from it.";
 
 export function MemoryView() {
   const store = useStore();
@@ -75,13 +76,14 @@ export function MemoryView() {
         <p class="camit-lead">
           {enabled
             ? "Nothing remembered yet. Words you correct are kept here when you confirm a sentence, and come back where they fit."
-            : "The memory is switched off: nothing is written to it, and nothing is copied from it."}
+            : OFF}
         </p>
         <ByHand />
       </div>
     );
   return (
     <div class="camit-view camit-memory" ref={view}>
+      {enabled || <p class="camit-lead">{OFF}</p>}
       <HeatMap
         label="Memory: copy weight per word, and what each entry was looked at for"
         columns={columns}

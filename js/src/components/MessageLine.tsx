@@ -26,7 +26,9 @@ export function MessageLine() {
       <span class="camit-explanation" title={said}>
         {said}
       </span>
-      {said === CONFIRMED && sentence.value.can_unconfirm && !store.readOnly.value && <TakeBack />}
+      {[CONFIRMED, FINISHED].includes(said) && sentence.value.can_unconfirm && !store.readOnly.value && (
+        <TakeBack />
+      )}
     </div>
   );
 }
@@ -67,6 +69,7 @@ function TakeBack() {
 }
 
 const CONFIRMED = "Confirmed.";
+const FINISHED = "All sentences are confirmed.";
 
 /** Why the looked-at word stands there, or what to do. */
 function explanation(store: Store): string {
@@ -79,7 +82,10 @@ function explanation(store: Store): string {
   const word = pointed ? words[pointed.index] : undefined;
   if (!word) {
     if (store.readOnly.value) return "Point at a word to see where it comes from.";
-    if (status === "confirmed") return CONFIRMED;
+    if (status === "confirmed") {
+      const { rows } = store.state.overview.value;
+      return rows.length > 1 && rows.every((row) => row.status === "confirmed") ? FINISHED : CONFIRMED;
+    }
     return words.length > 0 ? "Click the worst word, or just type over it. The rest mends itself." : "";
   }
   const entry = word.memory === null ? undefined : store.entries.value.get(word.memory);

@@ -1,7 +1,7 @@
 /** The last revision in place of the translation, one stage at a time, with a caption and the controls under it. */
 import { useEffect, useRef } from "preact/hooks";
 import type { Stage } from "../protocol";
-import { capitalised } from "../words";
+import { capitalised, isLong } from "../words";
 import { useStore } from "./context";
 import { IconButton } from "./IconButton";
 
@@ -35,6 +35,7 @@ export function PlaybackLine() {
             key={index}
             class="camit-word"
             data-origin={word.origin}
+            data-long={isLong(word.text) || undefined}
             data-arriving={word.order !== null || undefined}
             style={{ "--order": word.order ?? 0 }}
           >

@@ -47,6 +47,7 @@ export function Popup({ role, label, class: name, onClose, children, anchor }: P
       aria-label={label}
       aria-modal={role === "dialog" || undefined}
       class={`camit-popup ${name}`}
+      tabIndex={-1}
       onKeyDown={(event) => {
         if (event.key === "Escape" || (event.key === "Tab" && role === "menu")) {
           event.stopPropagation();

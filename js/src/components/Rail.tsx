@@ -34,7 +34,8 @@ export function Rail() {
   if (rows.length < 2) return null;
   return (
     <nav class="camit-rail" aria-label="Sentences">
-      <div class="camit-rows" ref={list}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys are those of the rows in it */}
+      <div class="camit-rows" ref={list} onKeyDown={walk}>
         {rows.map((row, index) => (
           <RailRow
             key={index}
@@ -47,6 +48,25 @@ export function Rail() {
       </div>
     </nav>
   );
+}
+
+/** Along the rows, whichever way they run; Enter goes to the sentence. */
+function walk(event: KeyboardEvent): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const rows = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>(".camit-row")];
+  const now = rows.indexOf(event.target as HTMLElement);
+  const steps: Record<string, number> = {
+    ArrowDown: now + 1,
+    ArrowRight: now + 1,
+    ArrowUp: now - 1,
+    ArrowLeft: now - 1,
+    Home: 0,
+    End: rows.length - 1,
+  };
+  const next = steps[event.key];
+  if (next === undefined) return;
+  event.preventDefault();
+  rows[Math.max(0, Math.min(next, rows.length - 1))]?.focus();
 }
 
 interface RowProps {
@@ -69,7 +89,7 @@ function RailRow({ row, index, current, language }: RowProps) {
       class="camit-row"
       data-status={row.status}
       aria-current={current ? "true" : undefined}
-      // One tab stop for all of them; Page Up and Page Down go from sentence to sentence.
+      // One tab stop for all of them; the arrows walk along them, Page Up and Page Down go from sentence to sentence.
       tabIndex={current ? 0 : -1}
       title={about}
       onClick={() => store.changes.go(index)}

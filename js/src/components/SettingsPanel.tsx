@@ -7,6 +7,14 @@ import { Switch } from "./Switch";
 
 type Changed<E extends EventTarget> = TargetedEvent<E, Event>;
 
+/** The ways of revising, as people call them. */
+const PROTOCOLS: Record<string, string> = {
+  "replace-only": "only the word itself",
+  unidirectional: "rightwards only",
+  "unidirectional-grid": "the whole sentence anew",
+  bidirectional: "both ways",
+};
+
 export function SettingsPanel() {
   const store = useStore();
   const { beam, widest_beam, stability, protocol, protocols } = store.state.settings.value;
@@ -75,7 +83,7 @@ export function SettingsPanel() {
           >
             {protocols.map((name) => (
               <option key={name} value={name}>
-                {name}
+                {PROTOCOLS[name] ?? name}
               </option>
             ))}
           </select>

@@ -1,5 +1,5 @@
 /** The sentence to translate; words that the looked-at word attends to light up, and the other way round. */
-import { readersOf, spokenSource } from "../words";
+import { isLong, readersOf, spokenSource } from "../words";
 import { useStore } from "./context";
 
 export function SourceLine() {
@@ -33,6 +33,7 @@ export function SourceLine() {
               aria-label={spokenSource(word.text, readersOf(index, words))}
               tabIndex={index === store.reading.value ? 0 : -1}
               style={{ "--lit": weight / 100 }}
+              data-long={isLong(word.text) || undefined}
               data-lit={weight >= 10 || undefined}
               onPointerMove={() => {
                 store.hovered.value = { side: "source", index };

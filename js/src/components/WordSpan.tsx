@@ -1,6 +1,6 @@
 /** One word of the translation, the gap before it, and the word that is on its way into the sentence. */
 import type { Word } from "../protocol";
-import { isMark, originOf, percent, provenance, sideOfGap, spoken } from "../words";
+import { isLong, isMark, originOf, percent, provenance, sideOfGap, spoken } from "../words";
 import { useStore } from "./context";
 import { Icon } from "./Icon";
 
@@ -39,6 +39,7 @@ export function WordSpan({ word, index, next }: Props) {
       }
       data-edited={edited || undefined}
       data-close={close || undefined}
+      data-long={isLong(shown) || undefined}
       aria-selected={stop - start > 1 && inSpan}
       aria-label={spoken(word, entry)}
       tabIndex={index === store.focus.value ? 0 : -1}
@@ -123,7 +124,13 @@ export function Gap({
 /** What the person just inserted, shown at once, while the rest of the sentence is being written around it. */
 export function InsertedWord({ text }: { text: string }) {
   return (
-    <span class="camit-word" data-origin="yours" data-pending="coming" aria-hidden="true">
+    <span
+      class="camit-word"
+      data-origin="yours"
+      data-pending="coming"
+      data-long={isLong(text) || undefined}
+      aria-hidden="true"
+    >
       {text}{" "}
     </span>
   );

@@ -46,7 +46,8 @@ export function place(box: HTMLElement, anchor: Element | null): void {
   box.style.top = `${top}px`;
 }
 
-/** Put the box into the top layer and keep it beside its anchor, whatever scrolls or resizes; placed anew when `moved` changes. */
+/** Put the box into the top layer and keep it beside its anchor, whatever scrolls, resizes, or comes and goes in the widget;
+ * placed anew when `moved` changes. */
 export function usePlaced(
   box: { current: HTMLElement | null },
   anchor: () => Element | null,
@@ -60,7 +61,12 @@ export function usePlaced(
     put();
     document.addEventListener("scroll", put, { capture: true, passive: true });
     window.addEventListener("resize", put);
+    // A notice above the words moves them; the widget is taller by it.
+    const sizes = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(put);
+    const home = element.closest(".camit");
+    if (home) sizes?.observe(home);
     return () => {
+      sizes?.disconnect();
       document.removeEventListener("scroll", put, { capture: true });
       window.removeEventListener("resize", put);
     };
