@@ -665,7 +665,7 @@ describe("the views", () => {
     host.memory.value = { enabled: true, entries: [met] };
     await settled();
     const undo = () => all(".camit-done button")[0];
-    const told = () => [one(".camit-done span")?.textContent, one("[role=status]")?.textContent];
+    const told = () => [one(".camit-done .camit-said")?.textContent, one("[role=status]")?.textContent];
     await click(one("[aria-label='Forget met']"));
     expect(told()).toEqual(["Forgot “met”.", "Forgot “met”."]);
     undo()?.focus();
@@ -763,7 +763,9 @@ describe("the views", () => {
     host.memory.value = { enabled: true, entries: [entry(1, long)] };
     await settled();
     await click(one("[aria-label^='Forget ']"));
-    expect(one(".camit-done span")?.textContent).toBe("Forgot “a very long correction that somebody ma…”.");
+    expect(one(".camit-done .camit-said")?.textContent).toBe(
+      "Forgot “a very long correction that somebody ma…”.",
+    );
   });
 
   it("never show looks that belong to another wording", async () => {

@@ -22,8 +22,10 @@ export function ByHand() {
       <RememberForm />
       <p class="camit-done">
         {done && <Icon name="check" />}
-        <span>{done?.text}</span>
-        {done?.undo && <Link name="Undo" onClick={() => store.remembering.undo()} />}
+        <span>
+          <span class="camit-said">{done?.text}</span>
+          {done?.undo && <Link name="Undo" onClick={() => store.remembering.undo()} />}
+        </span>
       </p>
     </div>
   );
