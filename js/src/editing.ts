@@ -11,6 +11,8 @@ export interface Editor {
   readonly mode: "replace" | "insert";
   readonly start: number;
   readonly stop: number;
+  /** The sentence as a whole: there is no other word for it, and without it nothing would be left. */
+  readonly whole: boolean;
   /** What stands there now. */
   readonly original: string;
   /** What the input shows: typed, or taken over from the chosen suggestion. Enter takes exactly this. */
@@ -71,7 +73,7 @@ export class Editing {
     }
     const original = join(this.#store.words.slice(place.start, place.stop));
     const shown = untouched ? { text: original, typed: original } : {};
-    this.#editor.value = { ...editor, ...place, mode, original, ...shown };
+    this.#editor.value = { ...editor, ...place, whole: this.#isWhole(place), mode, original, ...shown };
     void this.#suggest(untouched ? "" : editor.typed);
   }
 
@@ -124,10 +126,8 @@ export class Editing {
     if (outcomeOf(typed) !== "delete") this.#carryOut(typed);
   }
 
-  /** The sentence as a whole is in hand: there is no other word for it, and without it nothing would be left. */
-  get whole(): boolean {
-    const editor = this.#editor.value;
-    return !!editor && editor.start === 0 && editor.stop === this.#store.words.length;
+  #isWhole({ start, stop }: Span): boolean {
+    return start === 0 && stop > 0 && stop === this.#store.words.length;
   }
 
   /** Words that were typed and not yet taken, if there are any. */
@@ -146,10 +146,11 @@ export class Editing {
     else if (outcome === "delete") void changes.delete(editor);
   }
 
-  #start(editor: Omit<Editor, "id" | "suggestions" | "chosen" | "loading">): void {
+  #start(given: Omit<Editor, "id" | "whole" | "suggestions" | "chosen" | "loading">): void {
     this.#store.playback.close();
     this.#opened += 1;
-    this.#editor.value = { ...editor, id: this.#opened, suggestions: [], chosen: -1, loading: true };
+    const editor = { ...given, id: this.#opened, whole: this.#isWhole(given) };
+    this.#editor.value = { ...editor, suggestions: [], chosen: -1, loading: true };
   }
 
   async #suggest(typed: string): Promise<void> {
@@ -157,7 +158,7 @@ export class Editing {
     if (!editor) return;
     this.#asked += 1;
     const asked = this.#asked;
-    if (this.whole && editor.stop > 1) {
+    if (editor.whole && editor.stop > 1) {
       this.#editor.value = { ...editor, suggestions: [], chosen: -1, loading: false };
       return;
     }
@@ -179,7 +180,7 @@ export class Editing {
 export function outcomeOf(editor: Editor): Outcome {
   const text = editor.text.trim();
   if (text === editor.original) return "close";
-  if (text === "") return editor.mode === "replace" ? "delete" : "close";
+  if (text === "") return editor.mode === "replace" && !editor.whole ? "delete" : "close";
   return editor.mode;
 }
 

@@ -273,9 +273,12 @@ describe("editing", () => {
     expect(texts(".camit-operation")).not.toContain("rewrite");
     expect(texts(".camit-operation")).not.toContain("delete");
     expect(one(".camit-suggestions")?.textContent).toContain("The whole sentence");
-    store.editing.type("He");
+    for (const text of ["He", ""]) store.editing.type(text);
     await settled();
+    expect(texts(".camit-operation")[0]).toBe("↵ close");
+    await press("Enter");
     expect(host.asked).toEqual([]);
+    expect(one(".camit-editor")).toBeNull();
   });
 
   it("offers to write a phrase again, and only a phrase", async () => {

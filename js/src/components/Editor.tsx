@@ -51,7 +51,7 @@ function Editor({ editor }: { editor: Edit }) {
         aria-controls={list}
         aria-autocomplete="list"
         aria-activedescendant={editor.chosen >= 0 ? `${list}-${editor.chosen}` : undefined}
-        placeholder={editor.mode === "insert" ? "insert here" : "nothing: delete"}
+        placeholder={PLACEHOLDERS[editor.whole ? "whole" : editor.mode]}
         lang={store.state.overview.value.target_language}
         dir="auto"
         autocomplete="off"
@@ -66,6 +66,11 @@ function Editor({ editor }: { editor: Edit }) {
   );
 }
 
+const PLACEHOLDERS = {
+  insert: "insert here",
+  replace: "nothing: delete",
+  whole: "nothing: stays as it is",
+} as const;
 const ENTER = { replace: "replace", insert: "insert", delete: "delete", close: "close" } as const;
 
 function Operations({ editor, phrase }: { editor: Edit; phrase: boolean }) {
@@ -88,7 +93,7 @@ function Operations({ editor, phrase }: { editor: Edit; phrase: boolean }) {
       </button>
       {editor.mode === "replace" && (
         <>
-          {phrase && !store.editing.whole && (
+          {phrase && !editor.whole && (
             <button
               type="button"
               class="camit-operation"
@@ -98,7 +103,7 @@ function Operations({ editor, phrase }: { editor: Edit; phrase: boolean }) {
               rewrite
             </button>
           )}
-          {!store.editing.whole && (
+          {!editor.whole && (
             <button
               type="button"
               class="camit-operation"

@@ -12,7 +12,7 @@ export function Suggestions({ id, editor }: { id: string; editor: Editor }) {
         <p class="camit-dim">
           {editor.mode === "insert" && !editor.typed
             ? "Type a word."
-            : store.editing.whole && editor.stop > 1
+            : editor.whole && editor.stop > 1
               ? "The whole sentence: Enter takes what you write in its place."
               : "No suggestion: Enter takes what you typed."}
         </p>
