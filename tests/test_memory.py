@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import camit
-from camit.alignment import Alignment, match_anchors
+from camit.alignment import Alignment, Characters, match_anchors
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.gate import FILE, Gates, Keys, Match, MemoryReader, evidence
 from camit.memory import MemorySnapshot, RevisionMemory
@@ -439,6 +439,16 @@ def test_a_term_added_by_hand_is_trusted_from_the_start_and_no_more_for_sentence
     for _ in range(4):
         confirm("渡船来了。", "Here comes the boat.")
     assert theta() < start
+
+
+@pytest.mark.parametrize(
+    ("language", "word", "places"),
+    [("en", "he", []), ("en", "cat", [3]), ("en", "thecat", [0]), ("zh", "he", [1]), ("en", "at", [])],
+)
+def test_a_source_word_stands_between_words_where_there_are_spaces(
+    language: str, word: str, places: list[int]
+) -> None:
+    assert Characters("the cat sat", language).find(word) == places
 
 
 # After learning

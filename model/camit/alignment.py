@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 
 from camit.gate import Match
-from camit.text import screen_words
+from camit.text import UNSPACED_LANGUAGES, screen_words
 from camit.translator import Translator
 
 Anchor = tuple[str, float]
@@ -63,11 +64,30 @@ class Alignment:
         return tuple(best.items())
 
 
+class Characters:
+    """A source without its spaces, and where the words of an anchor stand in it.
+
+    Where a language has spaces, a word stands between words: there is no "he" in "the cat". Where it has
+    none, another sentence may be cut into other words, and every place counts.
+    """
+
+    def __init__(self, source: str, language: str) -> None:
+        self._text = "".join(source.split())
+        self._edges: set[int] | None = None
+        if language not in UNSPACED_LANGUAGES:
+            self._edges = {0, *accumulate(len(word) for word, _ in screen_words(source, language))}
+
+    def find(self, word: str) -> list[int]:
+        found = [at for at in range(len(self._text)) if self._text.startswith(word, at)]
+        edges = self._edges
+        return found if edges is None else [at for at in found if {at, at + len(word)} <= edges]
+
+
 def match_anchors(
     translator: Translator, source: str, anchors: Sequence[tuple[Anchor, ...]]
 ) -> tuple[list[int], Match]:
     """Which of the entries with these anchors have one of their source words in this source, and where."""
-    text = "".join(source.split())
+    characters = Characters(source, translator.source_language)
     vocabulary = translator.source_vocabulary
     owners: list[int] = []  # the piece each character belongs to
     ids = translator.encode_source(source)
@@ -80,15 +100,14 @@ def match_anchors(
         rows: list[int] = []
         share, count, rare = 0.0, 0, 0.0
         for word, weight in anchor:
-            if word not in text:
-                continue
             if word not in places:
-                starts = [at for at in range(len(text)) if text.startswith(word, at)]
+                starts = characters.find(word)
                 cover = [owner for at in starts for owner in owners[at : at + len(word)]]
                 places[word] = cover, len(starts), vocabulary.rarity(vocabulary.encode(word))
             cover, often, rareness = places[word]
-            rows += cover
-            share, count, rare = share + weight, max(count, often), max(rare, rareness)
+            if often:
+                rows += cover
+                share, count, rare = share + weight, max(count, often), max(rare, rareness)
         if rows:
             column = torch.zeros(len(ids))
             column[rows] = 1.0

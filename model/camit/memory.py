@@ -20,7 +20,7 @@ import msgspec
 import torch
 from torch import Tensor
 
-from camit.alignment import ANCHORS, Alignment, Anchor, match_anchors, says_something
+from camit.alignment import ANCHORS, Alignment, Anchor, Characters, match_anchors, says_something
 from camit.checkpoint import write_atomically
 from camit.errors import InputError, SessionError
 from camit.gate import Gates, Keys, Match, MemoryReader
@@ -474,11 +474,11 @@ class RevisionMemory:
 
     def _compare(self, source: str, target_pieces: Phrase) -> None:
         """A confirmed sentence speaks for or against every entry whose source word it has."""
-        text = "".join(source.split())
+        characters = Characters(source, self._translator.source_language)
         said = _spaced(word.text for word in self._translator.target_vocabulary.words(target_pieces))
 
         def judged(entry: MemoryEntry) -> MemoryEntry:
-            if not entry.anchor or entry.anchor[0][0] not in text:
+            if not entry.anchor or not characters.find(entry.anchor[0][0]):
                 return entry
             if _spaced(word.text for word in self._translator.target_vocabulary.words(entry.pieces)) in said:
                 return msgspec.structs.replace(entry, agreed=entry.agreed + 1)
