@@ -475,6 +475,25 @@ def test_new_keys_are_those_of_a_memory_written_with_the_new_weights(arch: str) 
     assert not np.allclose(stale, fresh, atol=1e-4)
 
 
+@pytest.mark.parametrize("arch", ["transformer", "rnnsearch"])
+def test_keys_stand_where_the_decoders_begin_the_words(arch: str) -> None:
+    translator = tiny_translator(arch)
+    memory = RevisionMemory(translator)
+    assert len(memory.keys().s) == len(memory.keys("backward").c) == 0
+    remember(memory, "猫 大", "the cat sat.", "cat", "sat")
+    pieces = memory.entries[0].target_pieces
+    ids = translator.encode_source("猫 大")
+    with torch.inference_mode():
+        sources = translator.read([ids])
+        forward = follow(translator.directions.forward, sources.forward, [pieces])
+        backward = follow(translator.directions.backward, sources.backward, [pieces])
+    memory.rekey()
+    for n, entry in enumerate(memory.entries):
+        assert torch.allclose(memory.keys().s[n], forward.s[0, entry.start], atol=1e-5)
+        at = len(pieces) - entry.stop
+        assert torch.allclose(memory.keys("backward").c[n], backward.c[0, at], atol=1e-5)
+
+
 # Exact state, glossaries, files
 
 

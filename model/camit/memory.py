@@ -381,6 +381,17 @@ class RevisionMemory:
             r.append(tuple(read.get(entry, 0.0) for entry in entries))
         return MemoryWeights(tuple(theta), tuple(r), entries)
 
+    def keys(self, way: Literal["forward", "backward"] = "forward") -> Keys:
+        """s' and c' of all entries for one decoder, as the weights have them now, in the order of `entries`.
+
+        >>> memory.keys().s.shape  # doctest: +SKIP
+        torch.Size([12, 256])
+        """
+        if not self._entries:
+            gate = self._gates.forward_gate
+            return Keys(torch.zeros(0, len(gate.state)), torch.zeros(0, len(gate.context)))
+        return self._keys_of(self._entries)[way == "backward"]
+
     def rekey(self) -> None:
         """The network has new weights: keys are made anew when they are read next."""
         self._keys = {}

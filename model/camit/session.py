@@ -26,6 +26,7 @@ from camit.draft import Draft, Effort
 from camit.engine import Engine
 from camit.errors import InputError, SessionError
 from camit.events import Event, Result, Statistics, statistics
+from camit.gate import Keys
 from camit.journal import VERSION, Header, Journal, snapshot_name
 from camit.learning import Learned as Weights
 from camit.learning import Lesson, OnlineLearner
@@ -551,6 +552,9 @@ class SessionMemory(RevisionMemory):
 
     def import_tsv(self, path: str | Path) -> tuple[MemoryEntry, ...]:
         return self._by_hand(partial(super().import_tsv, path))
+
+    def keys(self, way: Literal["forward", "backward"] = "forward") -> Keys:
+        return self._of_session.worker.call(partial(super().keys, way))
 
     def weights(self, draft: Known) -> MemoryWeights:
         return self._of_session.worker.call(partial(super().weights, draft))
