@@ -83,6 +83,7 @@ def train(
 
     processes = Processes.join()
     folder = RunFolder(out)
+    trainer: Any = None
     try:
         if processes.first:
             folder.prepare(resume=resume)
@@ -102,7 +103,7 @@ def train(
             if resume:
                 trainer.resume()
             for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, lambda *_: trainer.stop())
+                signal.signal(number, lambda *_: trainer and trainer.stop())
             finished = trainer.run()
         if processes.first and not finished:
             console.print(f"stopped and saved; go on with: camit train --out {out} --resume", soft_wrap=True)
@@ -122,6 +123,7 @@ def train(
             "had stored before is untouched. Make room or check the folder, then start again or add --resume."
         ) from error
     finally:
+        trainer = None
         processes.leave()
 
 

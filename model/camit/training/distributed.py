@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from dataclasses import dataclass
 
@@ -61,5 +62,8 @@ class Processes:
             dist.barrier()
 
     def leave(self) -> None:
+        """Let the group go. Nothing that trained with it may be held any more: its threads must have ended
+        when the process does, or that aborts."""
         if dist.is_initialized():
+            gc.collect()
             dist.destroy_process_group()
