@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { command } from "../keyboard";
 import { useStore } from "./context";
@@ -36,6 +36,7 @@ function RememberForm() {
   const store = useStore();
   const source = useSignal("");
   const text = useSignal("");
+  const { source_language, target_language } = store.state.overview.value;
   const ready = source.value.trim() !== "" && text.value.trim() !== "";
   const add = async () => {
     if (ready && (await store.remembering.remember(source.value.trim(), text.value.trim()))) {
@@ -57,33 +58,35 @@ function RememberForm() {
         void add();
       }}
     >
-      <input
-        class="camit-input"
-        type="text"
-        aria-label="Source to remember"
-        placeholder="source phrase"
-        lang={store.state.overview.value.source_language}
-        dir="auto"
-        value={source.value}
-        onInput={(event) => {
-          source.value = event.currentTarget.value;
-        }}
-      />
-      <input
-        class="camit-input"
-        type="text"
-        aria-label="Translation to remember"
-        placeholder="its translation"
-        lang={store.state.overview.value.target_language}
-        dir="auto"
-        value={text.value}
-        onInput={(event) => {
-          text.value = event.currentTarget.value;
-        }}
-      />
+      <Field name="Source to remember" hint="source phrase" language={source_language} value={source} />
+      <Field name="Translation to remember" hint="its translation" language={target_language} value={text} />
       <button type="submit" class="camit-button" aria-disabled={!ready}>
         Remember
       </button>
     </form>
+  );
+}
+
+interface FieldProps {
+  name: string;
+  hint: string;
+  language: string;
+  value: Signal<string>;
+}
+
+function Field({ name, hint, language, value }: FieldProps) {
+  return (
+    <input
+      class="camit-input"
+      type="text"
+      aria-label={name}
+      placeholder={hint}
+      lang={language}
+      dir="auto"
+      value={value.value}
+      onInput={(event) => {
+        value.value = event.currentTarget.value;
+      }}
+    />
   );
 }
