@@ -188,7 +188,7 @@ def test_the_results_page_lists_every_run_and_no_text_of_the_corpus(
     page = tmp_path / "RESULTS.md"
     store = Store(None, 1, lambda chosen, lines: lambda done: None)
     base = experiment(model, corpus, user="left-to-right", limit=3)
-    tables = write_results(page, Page((corpus,), base, word_model, "camit simulate ..."), store)
+    tables = write_results(page, Page((base,), word_model, "camit simulate ..."), store)
     text = page.read_text()
     assert [table.name for table in tables] == ["multi", "ideal", "effort", "history", "unk"]
     assert all(name in text for name in ("replace only", "unidirectional, grid", "+OL+RM", "UNK", "KSMR"))
@@ -196,6 +196,21 @@ def test_the_results_page_lists_every_run_and_no_text_of_the_corpus(
     assert "The cat sat" not in text + (tmp_path / "results" / "results.json").read_text()
     assert (tmp_path / "results" / "tiny.svg").is_file()
     assert str(tmp_path) not in text
+
+
+def test_each_corpus_may_have_its_own_number_of_lines(
+    model: str, corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other.tsv"
+    other.write_text("x\t狗\tA big dog ran.\nx\t猫\tThe cat.\n", encoding="utf-8")
+    page = tmp_path / "RESULTS.md"
+    options = ("--model", model, "--user", "left-to-right", "--limit", "3", "--results", str(page))
+    call("--corpus", corpus, "--corpus", f"{other}=1", *options, monkeypatch=monkeypatch)
+    found = json.loads((tmp_path / "results" / "results.json").read_text())
+    assert {(run["settings"]["corpus"], run["sentences"]) for run in found} == {
+        ("tiny.tsv", 3),
+        ("other.tsv", 1),
+    }
 
 
 def test_learning_here_is_scored_elsewhere(

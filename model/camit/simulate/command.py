@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.progress import (
@@ -37,7 +38,10 @@ Progressing = Callable[[int], None]
 def simulate(
     corpus: Annotated[
         list[str],
-        typer.Option(help="TSV, gzip or not: document, source, reference(s). Repeat it for --results."),
+        typer.Option(
+            help="TSV, gzip or not: document, source, reference(s). FILE=300 plays its first 300 lines. "
+            "Repeat it for --results."
+        ),
     ],
     model: Annotated[str, typer.Option(help="Embedded name or checkpoint directory.")] = "zh-en",
     user: Annotated[str, typer.Option(help="ideal, ideal-fast, left-to-right or random.")] = "ideal",
@@ -102,15 +106,16 @@ def simulate(
         raise InputError(f"confirmed must be reference or screen, not {confirmed!r}.")
     if len(corpus) > 1 and results is None:
         raise InputError("several corpora need --results; give one --corpus for a single run or table.")
+    first, *others = (_cut(spec, limit) for spec in corpus)
     base = Experiment(
         model=model,
-        corpus=corpus[0],
+        corpus=first[0],
         user=user,
         protocol=protocol,
         revisions=revisions,
         memory=memory,
         learning=learning,
-        limit=limit,
+        limit=first[1],
         lowercase=lowercase,
         no_change_is_a_candidate=may_pass,
         confirmed="screen" if confirmed == "screen" else "reference",
@@ -124,7 +129,8 @@ def simulate(
     with _progress() as bars:
         store = Store(runs, processes, _announcer(bars))
         if results is not None:
-            page = Page(tuple(corpus), base, word_model, _command_line())
+            more = (msgspec.structs.replace(base, corpus=path, limit=lines) for path, lines in others)
+            page = Page((base, *more), word_model, _command_line())
             tables = write_results(results, page, store)
         elif table is not None:
             tables = [build(table_name(table), base, store.get)]
@@ -146,8 +152,14 @@ def simulate(
         if against is not None:
             print(_against(run, against))
     if plot is not None:
-        name = Path(corpus[0]).name.split(".")[0]
+        name = Path(base.corpus).name.split(".")[0]
         write_atomically(plot, curves(name, store.runs, store.runs[0].settings).encode())
+
+
+def _cut(spec: str, limit: int | None) -> tuple[str, int | None]:
+    """A corpus as it was named: its file, and how many of its lines to play."""
+    path, _, lines = spec.rpartition("=")
+    return (path, int(lines)) if path and lines.isdecimal() else (spec, limit)
 
 
 def summary(run: Run) -> Table:

@@ -57,8 +57,7 @@ _DIFFERENCES = """## What differs from the paper, and why
 class Page:
     """What goes on the page: corpora for the tables, and models."""
 
-    corpora: tuple[str, ...]
-    base: Experiment  # its corpus is replaced by each of `corpora`
+    corpora: tuple[Experiment, ...]  # they differ in nothing but the corpus and its lines
     word_model: str | None
     command: str
 
@@ -69,9 +68,8 @@ def write_results(path: Path, page: Page, store: Store) -> list[Table]:
     folder.mkdir(parents=True, exist_ok=True)
     tables: list[Table] = []
     sections: list[str] = []
-    for corpus in page.corpora:
-        base = msgspec.structs.replace(page.base, corpus=corpus)
-        name = Path(corpus).name.split(".")[0]
+    for base in page.corpora:
+        name = Path(base.corpus).name.split(".")[0]
         found = [
             multi(base, store.get),
             ideal(base, store.get),
@@ -87,7 +85,7 @@ def write_results(path: Path, page: Page, store: Store) -> list[Table]:
         tables += found
     change = (
         "leaving a sentence as it is counts as a candidate"
-        if page.base.no_change_is_a_candidate
+        if page.corpora[0].no_change_is_a_candidate
         else '"no change" is not a candidate: the user revises as long as a word is wrong, also for the worse'
     )
     signature = store.runs[0].figures.signatures["bleu"]
