@@ -35,7 +35,7 @@ class CTranslate2:
 
         self.name = f"CTranslate2 {ctranslate2.__version__}, same weights, fp32"
         self._source, self._target = translator.source_vocabulary, translator.target_vocabulary
-        _specification(translator).save(str(directory))
+        specification(translator).save(str(directory))
         self._engine = ctranslate2.Translator(
             str(directory), device="cpu", compute_type="float32", inter_threads=1, intra_threads=threads
         )
@@ -51,7 +51,8 @@ class CTranslate2:
         return [known[piece] for piece in result.hypotheses[0]]
 
 
-def _specification(translator: Translator) -> Any:
+def specification(translator: Translator, *, backward: bool = False) -> Any:
+    """The encoder and one decoder of a Transformer as CTranslate2 wants them."""
     from ctranslate2.specs import TransformerSpec
 
     network = translator.network
@@ -67,23 +68,24 @@ def _specification(translator: Translator) -> Any:
     _weights(encoder.embeddings[0], network.source_embedding)
     _weights(decoder.embeddings, network.target_embedding)
     _weights(decoder.projection, network.target_embedding)
-    forward: Any = network.forward_decoder
+    written: Any = network.backward_decoder if backward else network.forward_decoder
     ours: Any  # what nn.ModuleList gives out has no type of its own
     for layer, ours in zip(encoder.layer, network.encoder, strict=True):
         _layer(layer, ours, ours.norm2)
-    for layer, ours in zip(decoder.layer, forward.layers, strict=True):
+    for layer, ours in zip(decoder.layer, written.layers, strict=True):
         _layer(layer, ours, ours.norm3)
         _norm(layer.attention.layer_norm, ours.norm2)
         for at, linear in enumerate((ours.cross.q, ours.cross.kv, ours.cross.out)):
             _weights(layer.attention.linear[at], linear)
     _norm(encoder.layer_norm, network.norm)
-    _norm(decoder.layer_norm, forward.norm)
+    _norm(decoder.layer_norm, written.norm)
     for register, vocabulary in (
         (spec.register_source_vocabulary, translator.source_vocabulary),
         (spec.register_target_vocabulary, translator.target_vocabulary),
     ):
         register([vocabulary.piece(i) for i in range(len(vocabulary))])
-    for name, piece in (("bos_token", BOS), ("eos_token", EOS), ("decoder_start_token", BOS)):
+    first, last = written.first_piece, written.last_piece
+    for name, piece in (("bos_token", first), ("eos_token", last), ("decoder_start_token", first)):
         setattr(spec.config, name, translator.target_vocabulary.piece(piece))
     spec.validate()
     spec.optimize()
