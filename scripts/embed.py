@@ -12,18 +12,19 @@ import argparse
 import json
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import ctranslate2
 
 from camit.anchors import write_anchors
 from camit.bench.peers import specification
-from camit.checkpoint import EMBEDDED, write_atomically
+from camit.checkpoint import EMBEDDED, load_checkpoint, save_checkpoint, write_atomically
 from camit.training.card import card
 from camit.translator import Translator, load
 
 TARGET = EMBEDDED / "zh-en"
-FILES = ("model.safetensors", "config.json", "source.model", "target.model", "memory.safetensors")
+WEIGHTS, MEMORY = "model.safetensors", "memory.safetensors"
 
 
 def main() -> None:
@@ -31,14 +32,16 @@ def main() -> None:
     parser.add_argument("run", type=Path, help="the --out folder of camit train, its memory trained")
     parser.add_argument("scores", type=Path, nargs="*", help="written by camit evaluate --json")
     chosen = parser.parse_args()
-    load(chosen.run)  # a broken run is refused before anything is touched
-    for name in FILES:
-        shutil.copyfile(chosen.run / name, TARGET / name)
+    checkpoint = load_checkpoint(chosen.run)  # a broken run is refused before anything is touched
+    for name in ("config.json", WEIGHTS, "source.model", "target.model"):
+        (TARGET / name).unlink(missing_ok=True)
+    save_checkpoint(replace(checkpoint, name=TARGET.name), TARGET)
+    shutil.copyfile(chosen.run / MEMORY, TARGET / MEMORY)
     translator = load(TARGET)
     write_anchors(translator)
     write_reference(translator)
     readme = TARGET / "README.md"
-    # What no run can know, above all the limits, stays as it is written there.
+    # What no run can know, its limits and terms, stays as it is written there.
     _, limits, kept = readme.read_text("utf-8").partition("\n## Limits\n")
     write_atomically(readme, (card(chosen.run, chosen.scores) + limits + kept).encode())
     print(f"{TARGET} now holds the model of {chosen.run.name}")
