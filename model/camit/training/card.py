@@ -121,7 +121,7 @@ def command_line(settings: Settings) -> str:
             words.append(f"--{name} {getattr(settings, name):g}")
     for name in ("minutes", "steps", "pieces"):
         if getattr(settings, name) is not None:
-            words.append(f"--{name} {getattr(settings, name):g}")
+            words.append(f"--{name} {getattr(settings, name):.12g}")
     return " \\\n  ".join([*words, "--out DIR"])
 
 
