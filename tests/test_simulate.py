@@ -192,7 +192,7 @@ def test_the_results_page_lists_every_run_and_no_text_of_the_corpus(
     text = page.read_text()
     assert [table.name for table in tables] == ["multi", "ideal", "effort", "history", "unk"]
     assert all(name in text for name in ("replace only", "unidirectional, grid", "+OL+RM", "UNK", "KSMR"))
-    assert len(re.findall(r"^\| tiny\.tsv \(", text, re.MULTILINE)) == len(store.runs) == 10
+    assert len(re.findall(r"^\| tiny\.tsv, lines 1-3 \(", text, re.MULTILINE)) == len(store.runs) == 10
     assert "The cat sat" not in text + (tmp_path / "results" / "results.json").read_text()
     assert (tmp_path / "results" / "tiny.svg").is_file()
     assert str(tmp_path) not in text
@@ -205,10 +205,11 @@ def test_each_corpus_may_have_its_own_number_of_lines(
     other.write_text("x\t狗\tA big dog ran.\nx\t猫\tThe cat.\n", encoding="utf-8")
     page = tmp_path / "RESULTS.md"
     options = ("--model", model, "--user", "left-to-right", "--limit", "3", "--results", str(page))
-    call("--corpus", corpus, "--corpus", f"{other}=1", *options, monkeypatch=monkeypatch)
+    call("--corpus", f"{corpus}=2-3", "--corpus", f"{other}=1", *options, monkeypatch=monkeypatch)
+    assert "| tiny.tsv, lines 2-3 (" in page.read_text()
     found = json.loads((tmp_path / "results" / "results.json").read_text())
     assert {(run["settings"]["corpus"], run["sentences"]) for run in found} == {
-        ("tiny.tsv", 3),
+        ("tiny.tsv", 2),
         ("other.tsv", 1),
     }
 
@@ -239,6 +240,9 @@ def test_a_corpus_is_read_in_order_with_all_references(corpus: str) -> None:
     assert [len(document) for document in documents(lines)] == [2, 2, 1]
     assert lines[3].references == ("Not now!", "Not ever.")
     assert [line.line for line in read_lines(corpus, limit=2)] == [1, 2]
+    assert [line.line for line in read_lines(corpus, limit=2, skip=2)] == [3, 4]
+    with pytest.raises(InputError, match="skip fewer"):
+        read_lines(corpus, skip=5)
     assert not looks_lowercased(lines)
 
 
@@ -288,6 +292,7 @@ def test_a_corpus_that_is_none_is_refused_by_line(tmp_path: Path, content: str, 
         (["--format", "pdf"], "markdown"),
         (["--confirmed", "maybe"], "screen"),
         (["--corpus", "other.tsv"], "--results"),
+        (["--corpus", "other.tsv=3-2", "--results", "page.md"], "first before the last"),
     ],
 )
 def test_wrong_options_are_one_line_that_says_what_is_right(

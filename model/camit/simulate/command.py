@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Callable
@@ -39,8 +40,8 @@ def simulate(
     corpus: Annotated[
         list[str],
         typer.Option(
-            help="TSV, gzip or not: document, source, reference(s). FILE=300 plays its first 300 lines. "
-            "Repeat it for --results."
+            help="TSV, gzip or not: document, source, reference(s). FILE=300 plays its first 300 lines, "
+            "FILE=501-800 those. Repeat it for --results."
         ),
     ],
     model: Annotated[str, typer.Option(help="Embedded name or checkpoint directory.")] = "zh-en",
@@ -54,7 +55,7 @@ def simulate(
     revisions: Annotated[int, typer.Option(help="At most so many revisions of a sentence.")] = 4,
     memory: Annotated[bool, typer.Option("--memory", help="Remember fixes over a document.")] = False,
     learning: Annotated[bool, typer.Option("--learning", help="Learn online over a document.")] = False,
-    limit: Annotated[int | None, typer.Option(help="Only the first lines of the corpus.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only so many lines of each corpus.")] = None,
     lowercase: Annotated[
         bool | None,
         typer.Option(
@@ -106,16 +107,15 @@ def simulate(
         raise InputError(f"confirmed must be reference or screen, not {confirmed!r}.")
     if len(corpus) > 1 and results is None:
         raise InputError("several corpora need --results; give one --corpus for a single run or table.")
-    first, *others = (_cut(spec, limit) for spec in corpus)
     base = Experiment(
         model=model,
-        corpus=first[0],
+        corpus=corpus[0],
         user=user,
         protocol=protocol,
         revisions=revisions,
         memory=memory,
         learning=learning,
-        limit=first[1],
+        limit=limit,
         lowercase=lowercase,
         no_change_is_a_candidate=may_pass,
         confirmed="screen" if confirmed == "screen" else "reference",
@@ -123,14 +123,14 @@ def simulate(
         stability=stability,
         seed=seed,
     )
+    base, *others = (_on(base, spec) for spec in corpus)
     base.rules()
     if sum(asked is not None for asked in (table, elsewhere, results)) > 1:
         raise InputError("--table, --elsewhere and --results are three things; ask for one of them.")
     with _progress() as bars:
         store = Store(runs, processes, _announcer(bars))
         if results is not None:
-            more = (msgspec.structs.replace(base, corpus=path, limit=lines) for path, lines in others)
-            page = Page((base, *more), word_model, _command_line())
+            page = Page((base, *others), word_model, _command_line())
             tables = write_results(results, page, store)
         elif table is not None:
             tables = [build(table_name(table), base, store.get)]
@@ -156,10 +156,18 @@ def simulate(
         write_atomically(plot, curves(name, store.runs, store.runs[0].settings).encode())
 
 
-def _cut(spec: str, limit: int | None) -> tuple[str, int | None]:
-    """A corpus as it was named: its file, and how many of its lines to play."""
-    path, _, lines = spec.rpartition("=")
-    return (path, int(lines)) if path and lines.isdecimal() else (spec, limit)
+_LINES = re.compile(r"(?P<path>.+)=(?:(?P<first>\d+)-)?(?P<last>\d+)")
+
+
+def _on(base: Experiment, spec: str) -> Experiment:
+    """The experiment on a corpus as it was named: FILE, FILE=300 or FILE=501-800."""
+    found = _LINES.fullmatch(spec)
+    if found is None or Path(spec).is_file():
+        return msgspec.structs.replace(base, corpus=spec)
+    first, last = int(found["first"] or 1), int(found["last"])
+    if not 1 <= first <= last:
+        raise InputError(f"{spec}: the lines of a corpus count from 1, the first before the last.")
+    return msgspec.structs.replace(base, corpus=found["path"], skip=first - 1, limit=last - first + 1)
 
 
 def summary(run: Run) -> Table:

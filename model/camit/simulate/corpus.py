@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from camit.corpus import Pair, read_corpus
@@ -21,14 +22,17 @@ LOWERCASE_SHARE = 0.2
 _START = re.compile(r"(?:^|(?<!\.)[.?!][^\w\s]?\s)\W*\w")
 
 
-def read_lines(path: Path | str, limit: int | None = None) -> list[Pair]:
-    """The lines of a corpus; `CorpusError` names the first one that cannot be used.
+def read_lines(path: Path | str, limit: int | None = None, skip: int = 0) -> list[Pair]:
+    """The lines of a corpus, `limit` of them after the first `skip`; `CorpusError` names the first one that
+    cannot be used.
 
     >>> read_lines("dev.tsv", limit=2)[0].references  # doctest: +SKIP
     ('okay, this is it.',)
     """
+    if skip < 0 or (limit is not None and limit < 1):
+        raise InputError(f"limit must be at least 1 and skip at least 0, not {limit!r} and {skip!r}.")
     pairs: list[Pair] = []
-    for pair in read_corpus(Path(path), limit):
+    for pair in islice(read_corpus(Path(path)), skip, None if limit is None else skip + limit):
         where = f"{path}, line {pair.line}"
         if pairs and len(pair.references) != len(pairs[0].references):
             raise CorpusError(
@@ -43,6 +47,8 @@ def read_lines(path: Path | str, limit: int | None = None) -> list[Pair]:
         except InputError as error:
             raise CorpusError(f"{where}: {error}") from None
         pairs.append(replace(pair, source=source, references=references))
+    if not pairs:
+        raise InputError(f"{path} has no line after the first {skip:,}; skip fewer.")
     return pairs
 
 

@@ -127,7 +127,7 @@ def _runs(runs: Sequence[Run]) -> str:
         s, p = run.settings, run.provenance
         yes = {True: "yes", False: ""}
         cells = [
-            f"{Path(s.corpus).name} ({p.corpus})",
+            f"{Path(s.corpus).name}, lines {run.sentences[0].line}-{run.sentences[-1].line} ({p.corpus})",
             s.protocol,
             yes[s.memory],
             yes[s.learning],

@@ -56,7 +56,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     revisions: int = 4
     memory: bool = False
     learning: bool = False
-    limit: int | None = None
+    limit: int | None = None  # so many lines
+    skip: int = 0  # after so many that are left out
     lowercase: bool | None = None  # None: as the corpus looks
     no_change_is_a_candidate: bool = False
     confirmed: Confirmed = "reference"
@@ -135,7 +136,7 @@ class Run(msgspec.Struct, frozen=True):
 def prepare(experiment: Experiment) -> tuple[Experiment, list[Pair]]:
     """Read the corpus and settle what depends on it; every mistake in settings or corpus shows here."""
     experiment.rules()
-    lines = read_lines(experiment.corpus, experiment.limit)
+    lines = read_lines(experiment.corpus, experiment.limit, experiment.skip)
     if experiment.lowercase is None:
         experiment = msgspec.structs.replace(experiment, lowercase=looks_lowercased(lines))
     return experiment, with_capitals(lines) if experiment.lowercase else lines

@@ -21,7 +21,7 @@ from camit.simulate.run import Experiment, Run
 TableName = Literal["ideal", "multi", "history", "unk"]
 Get = Callable[[Experiment], Run]
 
-MULTI = ("replace-only", "unidirectional-grid", "bidirectional")
+MULTI = ("replace-only", "unidirectional-free", "bidirectional")  # beside ours the control and the best rival
 HISTORY = {  # memory, learning
     (False, False): "neither",
     (False, True): "+OL",
