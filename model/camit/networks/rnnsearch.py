@@ -118,8 +118,10 @@ class RNNSearch(Network):
             if "weight_hh" in name:  # recurrent weights per gate
                 for gate in parameter.data.chunk(3):
                     nn.init.orthogonal_(gate)
+            elif "embedding" in name:
+                nn.init.normal_(parameter, std=0.1)
             elif parameter.dim() > 1:
-                nn.init.normal_(parameter, std=0.01 if "embedding" not in name else 0.1)
+                nn.init.xavier_uniform_(parameter)
 
     def encode(self, source: Tensor) -> Encoded:
         real = source != PAD
