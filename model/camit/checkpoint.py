@@ -17,7 +17,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from camit.errors import CheckpointError
+from camit.errors import CheckpointError, InputError
 from camit.networks import Network, NetworkConfig, build
 from camit.text import PieceVocabulary, Vocabulary, WordVocabulary
 
@@ -155,6 +155,26 @@ def write_atomically(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that `write_atomically` could not write, before the work is done that goes into it."""
+    folder = path.parent
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, so no file can be written there; add the name of a file.")
+    if not folder.exists():
+        raise InputError(
+            f"{path} cannot be written: there is no folder {folder}; make it first, or choose another file."
+        )
+    if not folder.is_dir():
+        raise InputError(
+            f"{path} cannot be written: {folder} is a file, not a folder; choose a file in a folder."
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{path} cannot be written: the folder {folder} is read-only for you; choose a file in one of "
+            "your own."
+        )
 
 
 def read_tensors(path: Path, digest: str | None = None) -> dict[str, Tensor]:
