@@ -20,16 +20,20 @@ from typing import Any
 import msgspec
 import pytest
 import torch
+from typer.testing import CliRunner
 
 import camit.checkpoint
+import camit.training.memory_stage
 import camit.training.run
-from camit.checkpoint import load_checkpoint
+from camit import cli
+from camit.checkpoint import check_writable, load_checkpoint
 from camit.corpus import read_corpus
-from camit.errors import CorpusError, TrainingError
+from camit.errors import CorpusError, InputError, TrainingError
 from camit.search.scoring import Directions
 from camit.training.batches import Mixture
 from camit.training.command import ENVIRONMENT
 from camit.training.distributed import Processes
+from camit.training.examples import encode_corpus
 from camit.training.memory_stage import run_memory_stage, sample_documents
 from camit.training.run import RunFolder
 from camit.training.scores import translate
@@ -98,6 +102,16 @@ def toy_command(corpus: Path, out: Path, steps: int) -> list[str | Path]:
         *("--train", corpus, "--source", "de", "--target", "en", "--preset", "tiny", "--out", out),
         *("--steps", str(steps), "--rate", "3e-3", "--warmup", "20", "--memory-lines", "0"),
     ]
+
+
+def call(*arguments: str | Path) -> None:
+    """The command line in this process; its errors are raised."""
+    result = CliRunner().invoke(cli.app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+
+
+def joins(out: Path) -> dict[str, float]:
+    return {Path(mixture.path).name: mixture.join for mixture in RunFolder(out).settings().train}
 
 
 def environment() -> dict[str, str]:
@@ -224,6 +238,119 @@ def test_a_longer_budget_goes_on_where_the_run_ended(tmp_path: Path) -> None:
     longer = train(tmp_path / "out", settings_for(corpus, steps=7), resume=True)
     assert longer.position.step == 7
     assert [r["step"] for r in log_of(tmp_path / "out")] == [1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("arch", ["transformer", "rnnsearch"])
+def test_a_resumed_run_keeps_the_vocabularies_of_its_weights(arch: str, tmp_path: Path) -> None:
+    """Whatever became of the cache, and whatever text the run goes on with."""
+    out = tmp_path / "out"
+    size = 10 if arch == "rnnsearch" else None  # words: both texts have that many, so no size tells
+    settings = settings_for(write_corpus(tmp_path / "toy.tsv"), arch=arch, vocabulary=size, steps=2)
+    train(out, settings)
+    cache = RunFolder(out).cache
+    shutil.rmtree(cache)
+    other = write_corpus(tmp_path / "other.tsv", [(s, f"{t} {t}") for s, t in PAIRS if "paint" not in t])
+    longer = msgspec.structs.replace(settings, train=(Mixture(path=str(other)),), steps=3)
+    assert train(out, longer, resume=True).position.step == 3
+    model = load_checkpoint(out)
+    encode_corpus(other, model.source, model.target, settings.cleaning, cache)
+    assert len(list(cache.glob("other-*"))) == 1  # found in the cache: the run read it in the same pieces
+
+
+def test_shares_of_joined_lines_are_stored_kept_and_replaced(tmp_path: Path) -> None:
+    """One for a corpus of its own counts more than one for all, in any order."""
+    a, b, c = (write_corpus(tmp_path / f"{name}.tsv") for name in "abc")
+    out = tmp_path / "out"
+    call("train", *toy_command(a, out, 1), "--train", b, "--join", "a.tsv=0.35", "--join", "0.12")
+    assert joins(out) == {"a.tsv": 0.35, "b.tsv": 0.12}
+    call("train", "--out", out, "--resume", "--join", "b.tsv=0.5")
+    assert joins(out) == {"a.tsv": 0.35, "b.tsv": 0.5}
+    call("train", "--out", out, "--resume", "--train", f"{b}=2", "--train", c)
+    assert joins(out) == {"b.tsv": 0.5, "c.tsv": 0.0}
+    call("train", "--out", out, "--resume", "--join", "0.9")
+    assert joins(out) == {"b.tsv": 0.9, "c.tsv": 0.9}
+    assert [mixture.weight for mixture in RunFolder(out).settings().train] == [2.0, 1.0]
+
+
+@pytest.mark.parametrize("share", ["typo.tsv=0.9", "toy.tsv=x", "toy.tsv"])
+def test_a_share_for_no_corpus_or_no_number_is_refused(share: str, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    with pytest.raises(TrainingError, match=f"--join {share}"):
+        call("train", *toy_command(corpus, tmp_path / "out", 1), "--join", share)
+
+
+@pytest.mark.parametrize("option", [("--vocabulary", "300"), ("--preset", "tiny")])
+def test_a_warm_start_refuses_what_its_model_decides(option: tuple[str, str], tmp_path: Path) -> None:
+    arguments = ("--train", write_corpus(tmp_path / "toy.tsv"), "--out", tmp_path / "out", "--steps", "1")
+    with pytest.raises(TrainingError, match=f"--init.*{option[0]}"):
+        call("train", *arguments, "--init", "zh-en", *option)
+
+
+def test_the_memory_stage_can_be_interrupted_and_is_waited_for_by_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signals mean what they meant before the run, and its processes have gone their ways."""
+    events: list[object] = []
+
+    def memory_stage(*_: object, **__: object) -> None:
+        events.append([signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)])
+        raise TrainingError("nothing to train on")
+
+    monkeypatch.setattr(Processes, "leave", lambda self: events.append("left"))
+    monkeypatch.setattr(camit.training.memory_stage, "run_memory_stage", memory_stage)
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    call("train", *toy_command(corpus, tmp_path / "out", 1), "--memory-lines", "50")
+    assert events[:2] == ["left", before]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_processes_wait_for_the_first_as_long_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vocabularies and corpora of millions of lines take more than the half hour that gloo would wait."""
+    given: dict[str, Any] = {}
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    distributed = torch.distributed
+    monkeypatch.setattr(distributed, "init_process_group", lambda backend, **how: given.update(how))
+    monkeypatch.setattr(distributed, "get_rank", lambda: 1)
+    monkeypatch.setattr(distributed, "get_world_size", lambda: 2)
+    assert Processes.join().rank == 1
+    assert given["timeout"].total_seconds() >= 12 * 3600
+
+
+@pytest.mark.parametrize("content", [None, "", "one column\n", "1\t房子\tthe house\n"])
+def test_a_dev_file_that_cannot_be_used_is_told_before_the_work(content: str | None, tmp_path: Path) -> None:
+    dev = tmp_path / "dev.tsv"
+    if content is not None:
+        dev.write_text(content, "utf-8")
+    with pytest.raises(CorpusError, match=r"dev\.tsv"):
+        train(tmp_path / "out", settings_for(write_corpus(tmp_path / "toy.tsv"), dev=(str(dev),)))
+    assert list(RunFolder(tmp_path / "out").cache.iterdir()) == []
+
+
+def test_a_result_that_cannot_be_written_is_told_before_the_work(tmp_path: Path) -> None:
+    corpus, out, nowhere = write_corpus(tmp_path / "toy.tsv"), tmp_path / "out", tmp_path / "nodir" / "x.json"
+    with pytest.raises(InputError, match=r"nodir/x\.json"):
+        call("train", *toy_command(corpus, out, 1), "--json", nowhere)
+    assert not RunFolder(out).has_run()
+    call("train", *toy_command(corpus, out, 1), "--json", out / "result.json")  # the run makes that folder
+    assert json.loads((out / "result.json").read_bytes())["position"]["step"] == 1
+    with pytest.raises(InputError, match=r"nodir/x\.json"):
+        call("evaluate", "--model", out, "--corpus", tmp_path / "not read", "--json", nowhere)
+    call("evaluate", "--model", out, "--corpus", corpus, "--limit", "2", "--json", tmp_path / "scores.json")
+    assert len(json.loads((tmp_path / "scores.json").read_bytes())["scores"]) == 2
+    assert not list(tmp_path.rglob("*.part"))
+
+
+@pytest.mark.parametrize("name", ["nodir/x.json", "file/x.json", "folder", "/dev/null"])
+def test_a_file_that_cannot_be_written_is_refused_and_nothing_is_made(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match=name):
+        check_writable(tmp_path / name)
+    check_writable(tmp_path / "file")
+    check_writable(tmp_path / "folder" / "new.json")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
 
 
 def test_a_run_that_is_asked_to_stop_saves_first(tmp_path: Path) -> None:

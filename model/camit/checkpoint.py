@@ -160,8 +160,10 @@ def write_atomically(path: Path, data: bytes) -> None:
 def check_writable(path: Path) -> None:
     """Refuse a file that `write_atomically` could not write, before the work is done that goes into it."""
     folder = path.parent
-    if path.is_dir():
-        raise InputError(f"{path} is a folder, so no file can be written there; add the name of a file.")
+    if path.exists() and not path.is_file():
+        raise InputError(
+            f"{path} is a folder or a device, so no file can be written there; give the name of a file."
+        )
     if not folder.exists():
         raise InputError(
             f"{path} cannot be written: there is no folder {folder}; make it first, or choose another file."

@@ -76,6 +76,7 @@ def train(
     given = _given(context)
     console = Console(stderr=True)
 
+    from camit.checkpoint import check_writable, write_atomically
     from camit.training.distributed import Processes
     from camit.training.progress import Display
     from camit.training.run import RunFolder
@@ -87,6 +88,8 @@ def train(
     try:
         if processes.first:
             folder.prepare(resume=resume)
+            if json is not None:
+                check_writable(json)  # it may be in the folder that was just made
         processes.barrier()
         settings = _settings(given, folder.settings() if resume else None)
         processes.barrier()
@@ -102,21 +105,30 @@ def train(
                 folder.save_settings(settings)
             if resume:
                 trainer.resume()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, lambda *_: trainer and trainer.stop())
-            finished = trainer.run()
+            before = {
+                number: signal.signal(number, lambda *_: trainer and trainer.stop())
+                for number in (signal.SIGINT, signal.SIGTERM)
+            }
+            try:
+                finished = trainer.run()
+            finally:  # what comes after the run has no way to stop and save
+                for number, handler in before.items():
+                    signal.signal(number, handler or signal.SIG_DFL)
+        result = {
+            "position": trainer.position,
+            "validation": [asdict(v) for v in trainer.validations],
+            "settings": settings,
+        }
+        # The rest is for the first process alone; the others need not wait for it.
+        processes.barrier()
+        trainer = None
+        processes.leave()
         if processes.first and not finished:
             console.print(f"stopped and saved; go on with: camit train --out {out} --resume", soft_wrap=True)
         elif processes.first and settings.memory_lines:
             _train_memory(console, folder, settings)
-        processes.barrier()
         if processes.first and json is not None:
-            result = {
-                "position": trainer.position,
-                "validation": [asdict(v) for v in trainer.validations],
-                "settings": settings,
-            }
-            json.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1))
+            write_atomically(json, msgspec.json.format(msgspec.json.encode(result), indent=1))
     except OSError as error:
         raise TrainingError(
             f"{error.filename or out} cannot be read or written ({error.strerror or error}); what the run "
@@ -170,15 +182,24 @@ def _settings(given: dict[str, Any], stored: Any) -> Any:
     from camit.training.settings import Settings
 
     values = dict(given)
-    corpora = values.pop("train", None)
-    shares = values.pop("join", None)
-    if corpora is not None:
-        values["train"] = tuple(_mixture(spec, shares or [], Mixture) for spec in corpora)
-    elif stored is None:
+    mixtures = () if stored is None else stored.train
+    if corpora := values.pop("train", None):
+        known = {mixture.path: mixture.join for mixture in mixtures}
+        read = [_corpus(spec) for spec in corpora]
+        mixtures = tuple(Mixture(path=p, weight=w, join=known.get(p, 0.0)) for p, w in read)
+    if not mixtures:
         raise TrainingError("there is nothing to train on; name a corpus: --train FILE.tsv")
+    values["train"] = _joined(mixtures, values.pop("join", []))
     if "dev" in values:
         values["dev"] = tuple(str(path.absolute()) for path in values["dev"])
     settings = Settings(**values) if stored is None else msgspec.structs.replace(stored, **values)
+    if stored is None and settings.init is not None:
+        for name in ("vocabulary", "preset"):
+            if getattr(settings, name) != getattr(Settings(train=()), name):
+                raise TrainingError(
+                    f"--init {settings.init} brings its own vocabularies and sizes, which "
+                    f"--{name} {getattr(settings, name)} cannot change; leave out one of the two."
+                )
     if stored is not None:
         for name in ("source", "target", "arch", "preset", "init", "vocabulary"):
             if getattr(settings, name) != getattr(stored, name):
@@ -190,16 +211,29 @@ def _settings(given: dict[str, Any], stored: Any) -> Any:
     return settings
 
 
-def _mixture(spec: str, shares: list[str], mixture: Any) -> Any:
+def _corpus(spec: str) -> tuple[str, float]:
+    """Path and weight of --train."""
     path, _, weight = spec.rpartition("=")
     if not path or Path(spec).exists():  # a file may have "=" in its name
         path, weight = spec, "1"
-    join = 0.0
-    for share in shares:
-        name, _, value = share.rpartition("=")
-        if not name or Path(name).name == Path(path).name:
-            join = _number(value, f"--join {share}")
-    return mixture(path=str(Path(path).absolute()), weight=_number(weight, f"--train {spec}"), join=join)
+    return str(Path(path).absolute()), _number(weight, f"--train {spec}")
+
+
+def _joined(mixtures: tuple[Any, ...], options: list[str]) -> tuple[Any, ...]:
+    """The corpora with the shares of --join: one for a file counts more than one for all."""
+    names = sorted({Path(mixture.path).name for mixture in mixtures})
+    shares: dict[str, float] = {}  # by name, "" for all
+    for option in options:
+        name, _, value = option.rpartition("=")
+        if name and Path(name).name not in names:
+            raise TrainingError(
+                f"--join {option}: no corpus of this run has that name; it reads {', '.join(names)}."
+            )
+        shares[Path(name).name] = _number(value, f"--join {option}")
+    return tuple(
+        msgspec.structs.replace(m, join=shares.get(Path(m.path).name, shares.get("", m.join)))
+        for m in mixtures
+    )
 
 
 def _number(text: str, option: str) -> float:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import gc
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 
 import torch
 from torch import Tensor, nn
 from torch import distributed as dist
+
+# The others wait while the first trains vocabularies and encodes corpora, which takes longer than the
+# 10 (nccl) or 30 (gloo) minutes they would give it.
+PATIENCE = timedelta(hours=24)
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Processes:
             return cls(0, 1, device)
         if gpu:
             torch.cuda.set_device(device)
-        dist.init_process_group("nccl" if gpu else "gloo")
+        dist.init_process_group("nccl" if gpu else "gloo", timeout=PATIENCE)
         return cls(dist.get_rank(), dist.get_world_size(), device)
 
     @property

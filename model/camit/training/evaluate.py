@@ -20,7 +20,7 @@ def evaluate(
     json: Annotated[Path | None, typer.Option(help="Write the figures for machines.")] = None,
 ) -> None:
     """Score both directions of a model: sacrebleu BLEU and chrF, and perplexity per piece."""
-    from camit.checkpoint import load_checkpoint
+    from camit.checkpoint import check_writable, load_checkpoint, write_atomically
     from camit.corpus import read_corpus
     from camit.training.denormals import tiny_is_zero
     from camit.training.scores import evaluate_model
@@ -28,6 +28,8 @@ def evaluate(
     from camit.translator import check_beam
 
     check_beam(beam)
+    if json is not None:
+        check_writable(json)
     checkpoint = load_checkpoint(model)
     vocabularies = (checkpoint.source, checkpoint.target)
     table = Table("corpus", "lines", "direction", "BLEU", "chrF", "perplexity")
@@ -54,6 +56,5 @@ def evaluate(
     Console(width=100).print(table)
     if json is not None:
         settings = {"model": model, "beam": beam, "lowercase": lowercase, "limit": limit}
-        json.write_bytes(
-            msgspec.json.format(msgspec.json.encode({"settings": settings, "scores": results}), indent=1)
-        )
+        content = msgspec.json.encode({"settings": settings, "scores": results})
+        write_atomically(json, msgspec.json.format(content, indent=1))

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from camit.checkpoint import load_checkpoint
+from camit.checkpoint import Checkpoint, load_checkpoint
 from camit.corpus import Pair, read_corpus
 from camit.errors import CorpusError, TrainingError
 from camit.networks import Network, build
@@ -16,7 +16,7 @@ from camit.text import Vocabulary
 from camit.training.batches import Batch, BatchSource, pad
 from camit.training.distributed import Processes
 from camit.training.examples import Report, encode_corpus
-from camit.training.languages import check_languages
+from camit.training.languages import LANGUAGE_SAMPLE, check_languages
 from camit.training.run import RunFolder
 from camit.training.settings import Settings
 from camit.training.trainer import DevSet, Tick, Trainer
@@ -35,6 +35,8 @@ def make_trainer(
     show: Callable[[Tick], None] = lambda tick: None,
 ) -> Trainer:
     """Everything a run needs, made or found in its folder."""
+    for path in map(Path, settings.dev):  # a slip of the pen is told now, not after hours of encoding
+        check_languages(path, list(read_corpus(path, LANGUAGE_SAMPLE)), settings.source, settings.target)
     # The first process makes what is missing on disk, the others then find it there.
     for turn in (True, False):
         if processes.first == turn:
@@ -72,10 +74,15 @@ def _network(settings: Settings, folder: RunFolder) -> tuple[Network, tuple[Voca
 
     torch.manual_seed(settings.seed)
     preset = settings.preset_or_error()
+    dropout = preset.network.dropout if settings.init is None else 0.0
+    if settings.dropout is not None:
+        dropout = settings.dropout
+    if (folder.path / "config.json").exists():
+        # A run that is resumed has a model of its own by now, and its weights know no other vocabularies:
+        # the cache may have been cleared, --train may name other text, the model it came from may be gone.
+        return _warm_start(load_checkpoint(folder.path), dropout)
     if settings.init is not None:
-        # A run that is resumed has a model of its own by now; the one it came from may be gone.
-        own = (folder.path / "config.json").exists()
-        start = load_checkpoint(folder.path if own else settings.init)
+        start = load_checkpoint(settings.init)
         languages = (start.source.language, start.target.language)
         if languages != (settings.source, settings.target):
             raise TrainingError(
@@ -87,18 +94,21 @@ def _network(settings: Settings, folder: RunFolder) -> tuple[Network, tuple[Voca
                 f"--init {settings.init} is a {start.network.config.arch}, not a {settings.arch}; "
                 f"say --arch {start.network.config.arch}."
             )
-        config = msgspec.structs.replace(start.network.config, dropout=settings.dropout or 0.0)
-        network = build(config)
-        network.load_state_dict(start.network.state_dict())
-        return network, (start.source, start.target)
+        return _warm_start(start, dropout)
     vocabularies = train_vocabularies(settings, preset, folder.cache)
     config = msgspec.structs.replace(
         preset.network,
         source_size=len(vocabularies[0]),
         target_size=len(vocabularies[1]),
-        dropout=preset.network.dropout if settings.dropout is None else settings.dropout,
+        dropout=dropout,
     )
     return build(config), vocabularies
+
+
+def _warm_start(start: Checkpoint, dropout: float) -> tuple[Network, tuple[Vocabulary, Vocabulary]]:
+    network = build(msgspec.structs.replace(start.network.config, dropout=dropout))
+    network.load_state_dict(start.network.state_dict())
+    return network, (start.source, start.target)
 
 
 def _dev_set(path: Path, vocabularies: tuple[Vocabulary, Vocabulary]) -> DevSet:
