@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +19,7 @@ from camit import cli
 from camit.checkpoint import Checkpoint, save_checkpoint
 from camit.corpus import documents
 from camit.errors import CamitError, CorpusError, InputError
+from camit.gate import Gates
 from camit.simulate.corpus import looks_lowercased, read_lines, with_capitals
 from camit.simulate.elsewhere import elsewhere
 from camit.simulate.metrics import Sentence
@@ -173,7 +176,7 @@ def test_tables_share_runs_and_a_stored_run_is_not_played_again(
     multi = build("multi", base, first.get)
     ideal = build("ideal", base, first.get)
     assert len(played) == 5  # three protocols with four revisions, which also answer for two, and two more
-    assert store().get(msgspec.structs.replace(base, protocol="bidirectional")).settings.revisions == 4
+    assert store().get(msgspec.structs.replace(base, protocol="bidirectional")).settings.revisions == 2
     assert len(played) == 5
     assert ideal.rows[0][0] == "no revision" and len(ideal.rows) == 6
     assert multi.rows[2][0] == "bidirectional"
@@ -194,7 +197,7 @@ def test_the_results_page_lists_every_run_and_no_text_of_the_corpus(
     assert all(name in text for name in ("replace only", "unidirectional, grid", "+OL+RM", "UNK", "KSMR"))
     assert len(re.findall(r"^\| tiny\.tsv, lines 1-3 \(", text, re.MULTILINE)) == len(store.runs) == 10
     assert "The cat sat" not in text + (tmp_path / "results" / "results.json").read_text()
-    assert (tmp_path / "results" / "tiny.svg").is_file()
+    assert (tmp_path / "results" / "tiny-1-3.svg").is_file()
     assert str(tmp_path) not in text
 
 
@@ -212,6 +215,77 @@ def test_each_corpus_may_have_its_own_number_of_lines(
         ("tiny.tsv", 2),
         ("other.tsv", 1),
     }
+
+
+def test_the_results_page_finds_what_is_wrong_before_it_plays(
+    model: str, corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("camit.simulate.store.simulate", lambda *given, **more: pytest.fail("played"))
+    base = experiment(model, corpus, user="left-to-right")
+    missing = msgspec.structs.replace(base, corpus="missing.tsv")
+    for page, message in (
+        (Page((base, missing), None, "..."), "missing.tsv"),
+        (Page((base,), "no-such-model", "..."), "no-such-model"),
+        (Page((base, base), None, "..."), "named twice"),
+    ):
+        with pytest.raises(CamitError, match=message):
+            write_results(tmp_path / "RESULTS.md", page, Store(None, 1, lambda chosen, lines: print))
+
+
+def test_two_slices_of_a_corpus_have_a_section_and_a_plot_each(
+    model: str, corpus: str, tmp_path: Path
+) -> None:
+    base = experiment(model, corpus, user="left-to-right", revisions=1, limit=1)
+    slices = (base, msgspec.structs.replace(base, skip=1))
+    store = Store(None, 1, lambda chosen, lines: lambda done: None)
+    write_results(tmp_path / "RESULTS.md", Page(slices, None, "camit simulate ..."), store)
+    text = (tmp_path / "RESULTS.md").read_text()
+    assert "## tiny, lines 1-1" in text and "## tiny, lines 2-2" in text and "left-to-right* user" in text
+    assert {path.name for path in (tmp_path / "results").glob("*.svg")} == {"tiny-1-1.svg", "tiny-2-2.svg"}
+    assert "/" not in {run["settings"]["model"] for run in _runs(tmp_path)}.pop()
+
+
+def _runs(folder: Path) -> list[dict[str, dict[str, str]]]:
+    found: list[dict[str, dict[str, str]]] = json.loads((folder / "results" / "results.json").read_text())
+    return found
+
+
+def test_a_stored_run_is_cut_to_what_is_asked_for(model: str, corpus: str, tmp_path: Path) -> None:
+    def get(**more: object) -> Run:
+        store = Store(tmp_path, 1, lambda chosen, lines: lambda done: None)
+        return store.get(experiment(model, corpus, user="left-to-right", **more))
+
+    longer, asked = get(revisions=3), get(revisions=1)
+    assert len(list(tmp_path.iterdir())) == 1
+    assert len(asked.figures.revisions) == 2 and asked.settings.revisions == 1
+    assert asked.figures.revisions == longer.figures.revisions[:2]
+    assert asked.figures.wsr == simulate(asked.settings).figures.wsr
+    # What is confirmed, and so all later lines, depends on the last revision.
+    get(revisions=3, memory=True)
+    get(revisions=1, memory=True)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_stored_run_is_not_used_for_other_gates(
+    model: str, corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[Experiment] = []
+
+    def play(chosen: Experiment, **more: Any) -> Run:
+        played.append(chosen)
+        return simulate(chosen, **more)
+
+    monkeypatch.setattr("camit.simulate.store.simulate", play)
+    own = tmp_path / "own"
+    shutil.copytree(model, own)
+    chosen = experiment(str(own), corpus, user="left-to-right", revisions=1, memory=True, limit=2)
+    for _ in range(2):
+        Store(tmp_path / "runs", 1, lambda chosen, lines: lambda done: None).get(chosen)
+    assert len(played) == 1
+    d = camit.load(str(own)).network.config.d
+    Gates(d, d).save(own)
+    Store(tmp_path / "runs", 1, lambda chosen, lines: lambda done: None).get(chosen)
+    assert len(played) == 2
 
 
 def test_learning_here_is_scored_elsewhere(
@@ -293,6 +367,11 @@ def test_a_corpus_that_is_none_is_refused_by_line(tmp_path: Path, content: str, 
         (["--confirmed", "maybe"], "screen"),
         (["--corpus", "other.tsv"], "--results"),
         (["--corpus", "other.tsv=3-2", "--results", "page.md"], "first before the last"),
+        (["--json", "no/such/folder/run.json"], "no/such/folder"),
+        (["--plot", "run.png"], "run.svg"),
+        (["--plot", "run.svg", "--elsewhere", "other.tsv"], "--plot"),
+        (["--against", "no-such-run.json"], "no-such-run.json"),
+        (["--against", "run.json", "--table", "ideal"], "--against"),
     ],
 )
 def test_wrong_options_are_one_line_that_says_what_is_right(

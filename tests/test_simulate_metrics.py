@@ -67,7 +67,7 @@ def test_effort_is_what_the_hands_did() -> None:
 
 
 def test_effort_of_fewer_revisions_counts_more_work_by_hand() -> None:
-    found = figures([record(CAT, Judge(), 1)], Judge(), revisions=0)
+    found = figures([record(CAT, Judge(), 1).cut(0)], Judge())
     # "cat" and "the" by hand: the same words and keys, two places, one to accept.
     assert found.wsr == pytest.approx(2 / 7)
     assert found.ksmr == pytest.approx((6 + 3) / 23)
@@ -78,7 +78,19 @@ def test_words_too_many_cost_a_key_and_no_word() -> None:
     one = played(1, ["the cat sat."], ["the big red cat sat."], [])
     found = figures([record(one, Judge(), 0)], Judge())
     assert found.wsr == 0
-    assert found.ksmr == pytest.approx((2 + 1 + 1) / len("the cat sat."))
+    # Selected together and deleted with one key, by hand as in a revision.
+    assert found.ksmr == pytest.approx((1 + 1 + 1) / len("the cat sat."))
+    turned = played(1, ["the cat sat."], ["the big red cat sat.", "the cat sat."], [Edit(1, 3)])
+    assert figures([record(turned, Judge(), 1)], Judge()).ksmr == found.ksmr
+
+
+def test_a_sentence_cut_short_is_what_fewer_revisions_had_made_of_it() -> None:
+    edits = [Edit(1, 2, "cat"), Edit(4, 5, "the")]
+    screens = ["the dog sat on a mat.", "the cat sat on a mat.", "the cat sat on the mat."]
+    whole = played(1, ["the cat sat on the mat."], screens, edits)
+    less = played(1, ["the cat sat on the mat."], screens[:2], edits[:1])
+    assert record(whole, Judge(), 2).success == 2
+    assert record(whole, Judge(), 2).cut(1) == record(less, Judge(), 1)
 
 
 def test_success_counts_the_revisions_it_took() -> None:
@@ -131,11 +143,11 @@ def row(
         outputs=(output,) * (len(turns) + 1),
         turns=turns,
         success=None,
-        ends=(End(Effort(), len(reference.split()), len(reference), told),) * (len(turns) + 1),
+        ends=(End(Effort(), len(reference.split()), len(reference), told, tuple(reference.split())),)
+        * (len(turns) + 1),
         unk=(0,) * (len(turns) + 1),
         source_words=tuple(source.split()),
         draft_words=tuple(output.split()),
-        reference_words=tuple(reference.split()),
     )
 
 
@@ -160,6 +172,13 @@ def test_bleu_chrf_and_ter_are_sacrebleus() -> None:
     assert "case:lc" in folded.signatures["bleu"] and "case:mixed" in exact.signatures["bleu"]
 
 
+def test_a_language_without_spaces_is_compared_character_by_character() -> None:
+    judge, reference = Judge(language="zh"), Reference("今天天气很好。", ())
+    near, far = (judge.score(text, [reference]) for text in ("今天天气不好。", "他们都走了。"))
+    assert 20 < near < 100 and far < near
+    assert "tok:zh" in figures([row(1, "今天", "今天")], judge).signatures["bleu"]
+
+
 def test_bleu_by_hand() -> None:
     # 4 of 5 words, 2 of 4 pairs, 1 of 3 triples, no quadruple of 2: smoothing counts that as half a one.
     found = figures([row(1, "a b c x e", "a b c d e")], Judge()).revisions[0].bleu
@@ -171,13 +190,22 @@ def test_bleu_by_hand() -> None:
 def test_repeated_mistakes_and_one_shot_recall_follow_a_document() -> None:
     rows = [
         row(1, "x", "redford", told=("redford",)),
-        row(2, "x mat", "redford mat", told=("redford",)),  # told once before, missing again
-        row(3, "redford", "redford"),  # told twice before: no longer one shot, no mistake
+        row(2, "x mat", "redford mat", told=("redford",)),  # told before, missing again
+        row(3, "redford", "redford"),  # it came back before: no longer one shot, no mistake
         row(4, "x", "mat", told=("mat",)),
-        row(5, "mat", "mat"),  # told once before, and there it is
+        row(5, "mat", "mat"),  # told before, and there it is
         row(6, "x", "mat", document="b"),  # another document: nobody told it
     ]
-    assert repetition(rows, 0) == (1, 1 / 2)
+    assert repetition(rows) == (1, 1 / 2)
+
+
+def test_a_word_that_was_learned_counts_once_in_recall_however_often_it_comes_back() -> None:
+    rows = [
+        row(1, "x", "redford mat", told=("redford", "mat")),
+        row(2, "redford", "redford mat", told=("mat",)),
+        *(row(n, "redford", "redford") for n in range(3, 8)),
+    ]
+    assert repetition(rows) == (1, 1 / 2)
 
 
 def test_the_later_half_of_each_document() -> None:
@@ -191,7 +219,7 @@ def test_a_word_typed_for_something_else_is_no_repeated_mistake() -> None:
         row(2, "x", "eat", source="五 分钟", told=("eat",)),  # another source: nobody could know
         row(3, "x", "eat", source="吃 药"),
     ]
-    assert repetition(rows, 0) == (1, 0.0)
+    assert repetition(rows) == (1, 0.0)
 
 
 def test_common_words_and_punctuation_carry_no_meaning_of_their_own() -> None:

@@ -118,7 +118,12 @@ def test_what_was_fixed_is_no_candidate_again() -> None:
     ).revise([plan.request])
     fixed = after(shown, plan, revision, vocabulary)
     assert text(fixed) == "the dog sat."
-    assert candidates(fixed, [reference("the log ran.")], Judge()) == [Edit(2, 3, "ran")]
+    # "log" may not take the place of "dog" any more; it may that of the word beside it.
+    assert candidates(fixed, [reference("the log ran.")], Judge()) == [Edit(2, 3, "log"), Edit(2, 3, "ran")]
+    # Between words that are right and one that is fixed: on either side of it.
+    assert candidates(fixed, [reference("the log sat.")], Judge()) == [Edit(1, 1, "log"), Edit(2, 2, "log")]
+    # Too much of everything but the fix.
+    assert candidates(fixed, [reference("")], Judge()) == [Edit(0, 1), Edit(2, 4)]
 
 
 def exhaustive(translator: Translator, line: Pair, name: str) -> tuple[float, set[str]]:

@@ -87,6 +87,12 @@ def find(name_or_directory: str | os.PathLike[str]) -> Path:
     )
 
 
+def languages(name_or_directory: str | os.PathLike[str]) -> tuple[str, str]:
+    """Source and target language of a checkpoint, without reading its weights."""
+    config = _read_config(find(name_or_directory) / "config.json")
+    return config.source.language, config.target.language
+
+
 @torch.inference_mode(False)  # what is loaded under it could never learn
 def load_checkpoint(name_or_directory: str | os.PathLike[str]) -> Checkpoint:
     """Read and check a checkpoint; weights become float32, ready to translate."""

@@ -33,7 +33,14 @@ MAX_CHARACTERS = 5_000
 COMMON_PIECES = 200
 # How people write a language: Chinese and Japanese put no space between words.
 UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th"})
+# How sacrebleu cuts text of a language into words for BLEU; others as it does by default.
+_BLEU_TOKENIZERS = {"zh": "zh", "ja": "char", "ko": "char", "th": "char"}
 _JOINERS = frozenset("'\u2019-\u2010\u2011_")
+
+
+def bleu_tokenizer(language: str) -> str:
+    """The name of sacrebleu's tokenizer for a language."""
+    return _BLEU_TOKENIZERS.get(language, "13a")
 
 
 class Edge(IntEnum):

@@ -21,7 +21,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from camit.checkpoint import write_atomically
+from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError
 from camit.search.revise import Settings
 from camit.simulate.elsewhere import elsewhere as drift_elsewhere
@@ -78,7 +78,10 @@ def simulate(
     processes: Annotated[int, typer.Option(help="Split the corpus; the results are the same.")] = 1,
     table: Annotated[
         str | None,
-        typer.Option(help="ideal, multi, history or unk: one of the paper's tables instead of one run."),
+        typer.Option(
+            help="ideal, multi, history or unk: one of the paper's tables instead of one run. "
+            "It sets protocol, revisions, memory and learning itself."
+        ),
     ] = None,
     elsewhere: Annotated[
         Path | None,
@@ -125,8 +128,8 @@ def simulate(
     )
     base, *others = (_on(base, spec) for spec in corpus)
     base.rules()
-    if sum(asked is not None for asked in (table, elsewhere, results)) > 1:
-        raise InputError("--table, --elsewhere and --results are three things; ask for one of them.")
+    _check_outputs(table=table, elsewhere=elsewhere, results=results, against=against, json=json, plot=plot)
+    other = _read_run(against) if against is not None else None
     with _progress() as bars:
         store = Store(runs, processes, _announcer(bars))
         if results is not None:
@@ -138,22 +141,43 @@ def simulate(
             tables = [_elsewhere(base, elsewhere, _announcer(bars))]
         else:
             tables = []
-            store.get(base)
+            run = store.get(base)
     if tables:
-        if json is not None:
-            write_atomically(json, b"[" + b",".join(t.as_json() for t in tables) + b"]\n")
         for one in tables:
             print(_rendered(one, form))
+        content = b"[" + b",".join(one.as_json() for one in tables) + b"]\n"
     else:
-        run = store.runs[0]
-        if json is not None:
-            write_atomically(json, run.to_json())
-        print(run.to_json().decode() if form == "json" else _rendered(summary(run), form))
-        if against is not None:
-            print(_against(run, against))
+        content = run.to_json()
+        print(content.decode() if form == "json" else _rendered(summary(run), form))
+        if other is not None and against is not None:
+            print(_against(run, other, against.name))
+    if json is not None:
+        write_atomically(json, content)
     if plot is not None:
-        name = Path(base.corpus).name.split(".")[0]
-        write_atomically(plot, curves(name, store.runs, store.runs[0].settings).encode())
+        write_atomically(plot, curves(Path(base.corpus).name, store.runs).encode())
+
+
+def _check_outputs(
+    *,
+    table: str | None,
+    elsewhere: Path | None,
+    results: Path | None,
+    against: Path | None,
+    json: Path | None,
+    plot: Path | None,
+) -> None:
+    """What was asked for can be written, and goes together: told before the work, not after."""
+    if sum(asked is not None for asked in (table, elsewhere, results)) > 1:
+        raise InputError("--table, --elsewhere and --results are three things; ask for one of them.")
+    if against is not None and (table or elsewhere or results):
+        raise InputError("--against compares one run with another; leave out --table and the like.")
+    if plot is not None and (elsewhere or results):
+        raise InputError("--plot goes with one run or a table; the results page has its own plots.")
+    if plot is not None and plot.suffix != ".svg":
+        raise InputError(f"a plot is an SVG file; call it {plot.with_suffix('.svg').name}.")
+    for path in (json, plot, results):
+        if path is not None:
+            check_writable(path)
 
 
 _LINES = re.compile(r"(?P<path>.+)=(?:(?P<first>\d+)-)?(?P<last>\d+)")
@@ -231,14 +255,17 @@ def _elsewhere(base: Experiment, other: Path, announce: Callable[[Experiment, in
     )
 
 
-def _against(run: Run, path: Path) -> str:
+def _read_run(path: Path) -> Run:
     try:
-        other = Run.from_json(path.read_bytes())
+        return Run.from_json(path.read_bytes())
     except OSError as error:
         raise InputError(
             f"{path} cannot be read ({error.strerror}); give a file written by --json."
         ) from error
-    lines = [f"against {path.name} ({other.settings.protocol}), paired bootstrap:"]
+
+
+def _against(run: Run, other: Run, name: str) -> str:
+    lines = [f"against {name} ({other.settings.protocol}), paired bootstrap (sacrebleu's, about one-sided):"]
     for k in range(min(len(run.figures.revisions), len(other.figures.revisions))):
         found = compare(run.sentences, other.sentences, run.judge, k)
         lines.append(f"  after {k}: BLEU {found.difference:+.2f}, p = {found.p:.3f}")
@@ -267,5 +294,9 @@ def _announcer(bars: Progress) -> Callable[[Experiment, int], Progressing]:
 
 def _command_line() -> str:
     """What was typed, without the directories of the machine it was typed on."""
-    words = [Path(word).name if "/" in word else word for word in sys.argv]
-    return shlex.join(words)
+    return shlex.join(map(_without_directories, sys.argv))
+
+
+def _without_directories(word: str) -> str:
+    option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    return option + equals + (Path(value).name if "/" in value else value)

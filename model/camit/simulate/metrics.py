@@ -17,7 +17,6 @@ from statistics import fmean
 
 import msgspec
 from sacrebleu.metrics.base import Metric
-from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest, Result
@@ -27,7 +26,7 @@ from camit.errors import InputError
 from camit.simulate.rounds import Round
 from camit.simulate.screen import text, words
 from camit.simulate.users import Block, Judge, Reference, blocks, distance
-from camit.text import UNK, Vocabulary, screen_words
+from camit.text import UNK, UNSPACED_LANGUAGES, Vocabulary, screen_words
 
 SAMPLES = 1000  # of the paired bootstrap
 
@@ -62,6 +61,7 @@ class End(msgspec.Struct, frozen=True):
     words: int  # of that reference
     characters: int
     told: tuple[str, ...]  # all content words typed so far and by hand, as the judge compares
+    wanted: tuple[str, ...]  # the content words of that reference
 
 
 class Sentence(msgspec.Struct, frozen=True):
@@ -77,11 +77,22 @@ class Sentence(msgspec.Struct, frozen=True):
     unk: tuple[int, ...]  # unknown words on the screen after 0, 1, ... revisions
     source_words: tuple[str, ...]  # these are content words too
     draft_words: tuple[str, ...]
-    reference_words: tuple[str, ...]
 
-    def effort(self, k: int) -> Effort:
-        """Of k revisions, of finishing by hand, and of accepting the sentence."""
-        return sum((turn_effort(turn.typed) for turn in self.turns[:k]), self.ends[k].rest + Effort(mouse=1))
+    @property
+    def effort(self) -> Effort:
+        """Of all revisions, of finishing by hand, and of accepting the sentence."""
+        return sum((turn_effort(turn.typed) for turn in self.turns), self.ends[-1].rest + Effort(mouse=1))
+
+    def cut(self, revisions: int) -> Sentence:
+        """The sentence as it would have been with fewer revisions."""
+        return msgspec.structs.replace(
+            self,
+            outputs=self.outputs[: revisions + 1],
+            turns=self.turns[:revisions],
+            success=self.success if self.success is not None and self.success <= revisions else None,
+            ends=self.ends[: revisions + 1],
+            unk=self.unk[: revisions + 1],
+        )
 
 
 class Lexicon:
@@ -116,7 +127,6 @@ def record(played: Round, judge: Judge, revisions: int, lexicon: Lexicon) -> Sen
     """A round as a line of the results."""
     screens = [played.after(k) for k in range(revisions + 1)]
     right = [judge.accepts(words(screen), played.references) for screen in screens]
-    nearest = judge.nearest(words(played.screen), played.references)
     return Sentence(
         line=played.line.line,
         document=played.line.document,
@@ -139,7 +149,6 @@ def record(played: Round, judge: Judge, revisions: int, lexicon: Lexicon) -> Sen
         unk=tuple(sum(piece == UNK for piece in screen.pieces) for screen in screens),
         source_words=lexicon.source_words(played.line.source),
         draft_words=lexicon.target_words(judge.keys(words(played.draft))),
-        reference_words=lexicon.target_words(judge.keys(nearest.words)),
     )
 
 
@@ -149,8 +158,13 @@ def _end(played: Round, judge: Judge, k: int, lexicon: Lexicon) -> End:
     left = blocks(judge.keys(final), judge.keys(nearest.words))
     typed = [turn.edit.text for turn in played.turns[:k] if turn.edit.text]
     typed += [word for block in left for word in nearest.words[block.first : block.last]]
-    told = lexicon.target_words(judge.keys(typed))
-    return End(hand_effort(left, nearest), len(nearest.words), len(nearest.text), told)
+    return End(
+        hand_effort(left, nearest),
+        len(nearest.words),
+        len(nearest.text),
+        told=lexicon.target_words(judge.keys(typed)),
+        wanted=lexicon.target_words(judge.keys(nearest.words)),
+    )
 
 
 def turn_effort(typed: str) -> Effort:
@@ -159,12 +173,12 @@ def turn_effort(typed: str) -> Effort:
 
 
 def hand_effort(left: Sequence[Block], reference: Reference) -> Effort:
-    """Finishing without help: a click for each place, missing words typed, extra words deleted."""
+    """Finishing without help: at each place a click, and the right words typed over the wrong ones; where
+    there are none to type, one key deletes."""
     effort = Effort()
     for block in left:
         missing = reference.words[block.first : block.last]
-        extra = max(0, (block.stop - block.start) - len(missing))
-        effort += Effort(len(missing), sum(map(len, missing)) + extra, 1)
+        effort += Effort(len(missing), sum(map(len, missing)) or 1, 1)
     return effort
 
 
@@ -207,16 +221,14 @@ class Figures(msgspec.Struct, frozen=True):
     signatures: dict[str, str]
 
 
-def figures(sentences: Sequence[Sentence], judge: Judge, revisions: int | None = None) -> Figures:
-    """The figures of a whole run, or of one that would have ended after fewer revisions."""
+def figures(sentences: Sequence[Sentence], judge: Judge) -> Figures:
+    """The figures of a whole run."""
     if not sentences:
         raise InputError("there are no sentences to compute figures of.")
-    made = len(sentences[0].outputs) - 1
-    revisions = made if revisions is None else min(revisions, made)
     metrics = quality_metrics(judge)
     references = columns(sentences)
     quality = []
-    for k in range(revisions + 1):
+    for k in range(len(sentences[0].outputs)):
         outputs = [sentence.outputs[k] for sentence in sentences]
         scores = {
             name: round(float(metric.corpus_score(outputs, references).score), 4)
@@ -225,18 +237,18 @@ def figures(sentences: Sequence[Sentence], judge: Judge, revisions: int | None =
         right = sum(sentence.success is not None and sentence.success <= k for sentence in sentences)
         unk = sum(sentence.unk[k] for sentence in sentences)
         quality.append(Quality(k=k, success_rate=right / len(sentences), unk=unk, **scores))
-    turns = [turn for sentence in sentences for turn in sentence.turns[:revisions]]
-    succeeded = [s.success for s in sentences if s.success is not None and s.success <= revisions]
-    total = sum((sentence.effort(revisions) for sentence in sentences), Effort())
-    characters = sum(sentence.ends[revisions].characters for sentence in sentences)
-    repeated, recall = repetition(sentences, revisions)
+    turns = [turn for sentence in sentences for turn in sentence.turns]
+    succeeded = [sentence.success for sentence in sentences if sentence.success is not None]
+    total = sum((sentence.effort for sentence in sentences), Effort())
+    characters = sum(sentence.ends[-1].characters for sentence in sentences)
+    repeated, recall = repetition(sentences)
     return Figures(
         sentences=len(sentences),
         revisions=tuple(quality),
         revisions_per_sentence=len(turns) / len(sentences),
         revisions_to_success=fmean(succeeded) if succeeded else None,
         success_rate=len(succeeded) / len(sentences),
-        wsr=total.words / sum(sentence.ends[revisions].words for sentence in sentences),
+        wsr=total.words / sum(sentence.ends[-1].words for sentence in sentences),
         mar=total.mouse / characters,
         ksmr=(total.keystrokes + total.mouse) / characters,
         changed_tokens_per_turn=fmean(turn.changed for turn in turns) if turns else 0.0,
@@ -250,11 +262,11 @@ def figures(sentences: Sequence[Sentence], judge: Judge, revisions: int | None =
 
 
 def quality_metrics(judge: Judge) -> dict[str, Metric]:
-    lower = judge.lowercase
+    lower, unspaced = judge.lowercase, judge.language in UNSPACED_LANGUAGES
     return {
-        "bleu": BLEU(lowercase=lower),
+        "bleu": judge.bleu(),
         "chrf": CHRF(lowercase=lower),
-        "ter": TER(case_sensitive=not lower),
+        "ter": TER(case_sensitive=not lower, normalized=unspaced, asian_support=unspaced),
     }
 
 
@@ -272,28 +284,32 @@ def later_half(sentences: Sequence[Sentence]) -> list[Sentence]:
     return found
 
 
-def repetition(sentences: Sequence[Sentence], revisions: int) -> tuple[int, float | None]:
+def repetition(sentences: Sequence[Sentence]) -> tuple[int, float | None]:
     """Repeated mistakes, and one-shot recall, over documents in order.
 
-    A second chance is a content word the user typed in an earlier sentence of the document, when the
-    reference asks for it again and the source shares a content word with that sentence; without the latter,
-    "eat" for another word of the source would count as the same mistake. A draft without the word repeats
-    the mistake. Recall is the share of drafts that have it, of words typed for the source word in one earlier
-    sentence (after Simianer et al. 2019).
+    A word comes back when the user typed it in an earlier sentence of the document, the reference asks for
+    it, and the source shares a content word with a sentence it was typed for; without the latter, "eat" for
+    another word of the source would count as the same mistake. Each draft without it repeats the mistake.
+    Recall looks at the first time it comes back only: the share of words that are right then. (After
+    Simianer et al. 2019; later times would count a word that was learned again and again.)
     """
     mistakes = hits = chances = 0
     for _, document in groupby(sentences, key=lambda sentence: sentence.document):
-        told: defaultdict[str, list[frozenset[str]]] = defaultdict(list)  # the sources it was typed for
+        told: defaultdict[str, set[str]] = defaultdict(set)  # with the words of the sources it was typed for
+        back: set[str] = set()
         for sentence in document:
-            source, draft = frozenset(sentence.source_words), set(sentence.draft_words)
-            for word in set(sentence.reference_words) & told.keys():
-                before = sum(not source.isdisjoint(earlier) for earlier in told[word])
-                mistakes += before > 0 and word not in draft
-                if before == 1:
+            end = sentence.ends[-1]
+            for word in set(end.wanted) & told.keys():
+                if told[word].isdisjoint(sentence.source_words):
+                    continue
+                right = word in sentence.draft_words
+                mistakes += not right
+                if word not in back:
+                    back.add(word)
                     chances += 1
-                    hits += word in draft
-            for word in set(sentence.ends[revisions].told):
-                told[word].append(source)
+                    hits += right
+            for word in end.told:
+                told[word].update(sentence.source_words)
     return mistakes, hits / chances if chances else None
 
 
@@ -314,11 +330,14 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Is one system better than another? By paired bootstrap resampling over sentences (Koehn 2004)."""
+    """Is one system better than another? By paired bootstrap resampling over sentences (Koehn 2004).
+
+    p is sacrebleu's, which is about what a one-sided test gives: double it for a two-sided one.
+    """
 
     k: int
     difference: float  # BLEU of the first minus BLEU of the second
-    p: float  # how likely such a difference is without a reason
+    p: float
 
 
 def compare(
@@ -336,9 +355,7 @@ def compare(
     ]
     if systems[0][1] == systems[1][1]:
         return Comparison(k, 0.0, 1.0)  # sacrebleu's resampling finds equals significantly different
-    test = PairedTest(
-        systems, {"BLEU": BLEU(lowercase=judge.lowercase)}, columns(ours), test_type="bs", n_samples=samples
-    )
+    test = PairedTest(systems, {"BLEU": judge.bleu()}, columns(ours), test_type="bs", n_samples=samples)
     _, scores = test()
     base, mine = scores["BLEU"]
     assert isinstance(base, Result) and isinstance(mine, Result) and mine.p_value is not None

@@ -69,7 +69,7 @@ class Rules:
     revisions: int
     may_pass: bool = False
     seed: int = 1
-    timed: int = 4  # revisions timed alone, per batch of sentences
+    timed: float = 0.25  # share of the revisions that are timed, decoded once more alone
 
     def play(
         self, translator: Translator, lines: Sequence[Pair], readers: Readers | None = None
@@ -90,7 +90,6 @@ class Rules:
         ]
         settings = replace(self.settings, protocol=self.protocol.search)
         searcher = Searcher(translator.directions, sources, settings, readers)
-        timed = self.timed
         for k in range(self.revisions):
             plans = [
                 (played, edit, planned(played.screen, edit, vocabulary, n))
@@ -98,8 +97,7 @@ class Rules:
                 for edit in self._proposals(played, k)
             ]
             for played, turn, plan in self._best(searcher, plans):
-                if timed:
-                    timed -= 1
+                if self._chance(played, f"{k}/seconds").random() < self.timed:
                     start = perf_counter()
                     searcher.revise([plan.request])
                     turn = replace(turn, seconds=perf_counter() - start)
@@ -117,9 +115,12 @@ class Rules:
         edits = allowed(screen, references, judge)
         if not edits:
             return ()
-        # A generator for each turn of each line, so that nothing depends on how the corpus is split.
-        chance = random.Random(f"{self.seed}/{played.line.line}/{k}")
+        chance = self._chance(played, str(k))
         return self.user(Situation(screen, references, judge, tuple(edits), chance))
+
+    def _chance(self, played: Round, what: str) -> random.Random:
+        # A generator for each turn of each line, so that nothing depends on how the corpus is split.
+        return random.Random(f"{self.seed}/{played.line.line}/{what}")
 
     def _best(
         self, searcher: Searcher, plans: Sequence[tuple[Round, Edit, Plan]]

@@ -12,7 +12,8 @@ import multiprocessing
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -23,8 +24,11 @@ from typing import Any
 import msgspec
 import torch
 
+from camit.checkpoint import find, languages
 from camit.corpus import Pair, documents
-from camit.errors import InputError
+from camit.errors import CorpusError, InputError
+from camit.gate import FILE as GATES
+from camit.learning import GUARD, REPLAY
 from camit.search.revise import Settings
 from camit.simulate.corpus import looks_lowercased, read_lines, with_capitals
 from camit.simulate.history import Confirmed, History
@@ -37,7 +41,8 @@ from camit.translator import Translator, check_beam, load
 SHARE = 16  # independent lines played together
 # The files of this package that results depend on.
 PLAYING = (
-    *(f"{name}.py" for name in ("corpus", "gate", "learning", "memory", "plan", "text", "translator")),
+    *(f"{name}.py" for name in ("alignment", "checkpoint", "corpus", "gate", "learning", "memory", "plan")),
+    *(f"{name}.py" for name in ("text", "tokens", "translator")),
     "networks/*.py",
     "search/*.py",
     *(f"simulate/{name}.py" for name in ("corpus", "history", "metrics", "protocols", "rounds", "run")),
@@ -59,11 +64,16 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None = None  # so many lines
     skip: int = 0  # after so many that are left out
     lowercase: bool | None = None  # None: as the corpus looks
+    language: str | None = None  # of the target; None: the model's
     no_change_is_a_candidate: bool = False
     confirmed: Confirmed = "reference"
     beam: int = 4
     stability: float = Settings().stability
     seed: int = 1
+
+    @property
+    def judge(self) -> Judge:
+        return Judge(bool(self.lowercase), self.language or "en")
 
     def rules(self) -> Rules:
         """The rules of play; `InputError` for a setting that is none."""
@@ -75,7 +85,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             user=user(self.user),
             protocol=chosen,
             settings=Settings(protocol=chosen.search, beam=self.beam, stability=self.stability),
-            judge=Judge(bool(self.lowercase)),
+            judge=self.judge,
             revisions=self.revisions,
             may_pass=self.no_change_is_a_candidate,
             seed=self.seed,
@@ -130,16 +140,34 @@ class Run(msgspec.Struct, frozen=True):
 
     @property
     def judge(self) -> Judge:
-        return Judge(bool(self.settings.lowercase))
+        return self.settings.judge
+
+    def cut(self, revisions: int) -> Run:
+        """The run as it would have been with fewer revisions; for lines that do not depend on each other."""
+        if revisions == self.settings.revisions:
+            return self
+        sentences = tuple(sentence.cut(revisions) for sentence in self.sentences)
+        settings = msgspec.structs.replace(self.settings, revisions=revisions)
+        return Run(settings, figures(sentences, self.judge), sentences, self.provenance)
 
 
 def prepare(experiment: Experiment) -> tuple[Experiment, list[Pair]]:
     """Read the corpus and settle what depends on it; every mistake in settings or corpus shows here."""
     experiment.rules()
+    _, target = languages(experiment.model)
     lines = read_lines(experiment.corpus, experiment.limit, experiment.skip)
-    if experiment.lowercase is None:
-        experiment = msgspec.structs.replace(experiment, lowercase=looks_lowercased(lines))
-    return experiment, with_capitals(lines) if experiment.lowercase else lines
+    lowercase = looks_lowercased(lines) if experiment.lowercase is None else experiment.lowercase
+    settled = msgspec.structs.replace(experiment, lowercase=lowercase, language=target)
+    return settled, with_capitals(lines) if lowercase else lines
+
+
+def check_sources(translator: Translator, corpus: str, lines: Sequence[Pair]) -> None:
+    """Too long a sentence is told before hours of work, not after."""
+    for line in lines:
+        try:
+            translator.encode_source(line.source)
+        except InputError as error:
+            raise CorpusError(f"{corpus}, line {line.line}: {error}") from None
 
 
 def simulate(experiment: Experiment, *, processes: int = 1, progress: Progress = lambda done: None) -> Run:
@@ -154,8 +182,7 @@ def simulate(experiment: Experiment, *, processes: int = 1, progress: Progress =
     started = time.time()
     experiment, lines = prepare(experiment)
     translator = load(experiment.model)
-    for line in lines:
-        translator.encode_source(line.source)  # too long a sentence is told before hours of work, not after
+    check_sources(translator, experiment.corpus, lines)
     shares = divide(experiment, lines)
     played: list[Sentence] = []
     with one_thread():
@@ -167,7 +194,7 @@ def simulate(experiment: Experiment, *, processes: int = 1, progress: Progress =
     sentences = tuple(sorted(played, key=lambda sentence: sentence.line))
     return Run(
         experiment,
-        figures(sentences, Judge(bool(experiment.lowercase))),
+        figures(sentences, experiment.judge),
         sentences,
         Provenance(
             commit=commit(),
@@ -175,9 +202,9 @@ def simulate(experiment: Experiment, *, processes: int = 1, progress: Progress =
             time=time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
             seconds=round(time.time() - started, 1),
             processes=processes,
-            model=model_digest(translator),
+            model=model_digest(find(experiment.model)),
             corpus=corpus_digest(lines),
-            versions={name: version(name) for name in ("torch", "sacrebleu")},
+            versions=versions(),
         ),
     )
 
@@ -254,22 +281,28 @@ def _in_processes(
         with ProcessPoolExecutor(
             min(processes, len(shares)), context, _start_worker, (experiment.model, queue)
         ) as pool:
-            waiting = [pool.submit(_work, experiment, share) for share in shares]
+            waiting = {pool.submit(_work, experiment, share) for share in shares}
             try:
-                while not all(future.done() for future in waiting):
-                    _tell(queue, progress, wait=0.2)
-                for future in as_completed(waiting):
-                    played.extend(future.result())
+                while waiting:
+                    done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                    for future in done:  # the first that failed ends it all
+                        played.extend(future.result())
+                    _tell(queue, progress)
+            except BrokenProcessPool:
+                raise InputError(
+                    "a process of the simulation was ended from outside, maybe for want of memory; "
+                    "ask for fewer --processes."
+                ) from None
             finally:
                 pool.shutdown(cancel_futures=True)
-        _tell(queue, progress, wait=0.0)
+        _tell(queue, progress)
     return played
 
 
-def _tell(queue: Queue[int], progress: Progress, wait: float) -> None:
+def _tell(queue: Queue[int], progress: Progress) -> None:
     try:
         while True:
-            progress(queue.get(timeout=wait) if wait else queue.get_nowait())
+            progress(queue.get_nowait())
     except Empty:
         pass
 
@@ -281,11 +314,18 @@ def corpus_digest(lines: Sequence[Pair]) -> str:
     return digest.hexdigest()[:12]
 
 
-def model_digest(translator: Translator) -> str:
-    if translator.directory is None:
-        return "unknown"
-    # The configuration names the digest of the weights.
-    return hashlib.sha256((translator.directory / "config.json").read_bytes()).hexdigest()[:12]
+def model_digest(directory: Path) -> str:
+    """Of all that a model brings along: weights (config.json has their digest), gates, guard and replay."""
+    digest = hashlib.sha256()
+    for name in ("config.json", GATES, GUARD, REPLAY):
+        path = directory / name
+        digest.update(name.encode() + (path.read_bytes() if path.is_file() else b""))
+    return digest.hexdigest()[:12]
+
+
+def versions() -> dict[str, str]:
+    """Of the packages that results depend on."""
+    return {name: version(name) for name in ("torch", "sacrebleu")}
 
 
 @lru_cache

@@ -1,7 +1,7 @@
 """Finished runs on disk, so that tables share them and an interrupted evaluation goes on where it stopped.
 
-A stored run answers for an experiment when settings, weights, lines and code are the same; one with more
-revisions answers for fewer, since later revisions do not change earlier ones.
+A stored run answers for an experiment when settings, model, lines and code are the same. Where nothing
+carries over from line to line, one with more revisions answers for fewer: it is cut.
 """
 
 from __future__ import annotations
@@ -12,10 +12,18 @@ from pathlib import Path
 
 import msgspec
 
-from camit.checkpoint import write_atomically
+from camit.checkpoint import find, write_atomically
 from camit.errors import InputError
-from camit.simulate.run import Experiment, Run, code_digest, corpus_digest, model_digest, prepare, simulate
-from camit.translator import load
+from camit.simulate.run import (
+    Experiment,
+    Run,
+    code_digest,
+    corpus_digest,
+    model_digest,
+    prepare,
+    simulate,
+    versions,
+)
 
 Announce = Callable[[Experiment, int], Callable[[int], None]]  # experiment, lines -> progress
 
@@ -28,14 +36,13 @@ class Store:
         self._processes = processes
         self._announce = announce
         self._runs: dict[Experiment, Run] = {}
-        self._models: dict[str, str] = {}
 
     def get(self, experiment: Experiment) -> Run:
         """The run of an experiment: known, stored, or played now."""
         experiment, lines = prepare(experiment)
         for known in self._runs.values():
             if _answers(known.settings, experiment):
-                return known
+                return known.cut(experiment.revisions)
         run = self._stored(experiment, corpus_digest(lines))
         if run is None:
             progress = self._announce(experiment, len(lines))
@@ -44,11 +51,11 @@ class Store:
                 self._directory.mkdir(parents=True, exist_ok=True)
                 write_atomically(self._path(experiment), run.to_json())
         self._runs[run.settings] = run
-        return run
+        return run.cut(experiment.revisions)
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """All that were asked for."""
+        """All that were needed, uncut."""
         return tuple(self._runs.values())
 
     def _path(self, experiment: Experiment) -> Path:
@@ -72,17 +79,15 @@ class Store:
                 _answers(run.settings, experiment)
                 and found.corpus == corpus
                 and found.code == code_digest()
-                and found.model == self._model(experiment.model)
+                and found.model == model_digest(find(experiment.model))
+                and found.versions == versions()
             ):
                 return run
         return None
 
-    def _model(self, name: str) -> str:
-        if name not in self._models:
-            self._models[name] = model_digest(load(name))
-        return self._models[name]
-
 
 def _answers(known: Experiment, wanted: Experiment) -> bool:
+    if wanted.memory or wanted.learning:  # what is confirmed depends on the last revision
+        return known == wanted
     same = msgspec.structs.replace(known, revisions=wanted.revisions) == wanted
     return same and known.revisions >= wanted.revisions

@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import Literal, get_args
 
 from sacrebleu.metrics.bleu import BLEU
@@ -20,7 +21,7 @@ from sacrebleu.metrics.bleu import BLEU
 from camit.errors import InputError
 from camit.plan import Version
 from camit.simulate.screen import Edit, by_hand, words
-from camit.text import Vocabulary
+from camit.text import Vocabulary, bleu_tokenizer
 
 UserName = Literal["ideal", "ideal-fast", "left-to-right", "random"]
 FAST_PROPOSALS = 3  # how many candidates of the cheap ranking `ideal-fast` has decoded
@@ -40,9 +41,11 @@ class Reference:
 
 @dataclass(frozen=True)
 class Judge:
-    """How words and sentences are compared: exactly, or without regard to case."""
+    """How words and sentences are compared: exactly, or without regard to case; as the target language is
+    written."""
 
     lowercase: bool = False
+    language: str = "en"
 
     def keys(self, texts: Sequence[str]) -> tuple[str, ...]:
         return tuple(word.lower() for word in texts) if self.lowercase else tuple(texts)
@@ -59,12 +62,19 @@ class Judge:
 
     def score(self, text: str, references: Sequence[Reference]) -> float:
         """Sentence BLEU."""
-        return float(_sentence_bleu(self.lowercase).sentence_score(text, [r.text for r in references]).score)
+        metric = _sentence_bleu(self)
+        return float(metric.sentence_score(text, [reference.text for reference in references]).score)
+
+    def bleu(self, *, sentence: bool = False) -> BLEU:
+        """sacrebleu's metric, for a corpus or for one sentence."""
+        return BLEU(
+            lowercase=self.lowercase, tokenize=bleu_tokenizer(self.language), effective_order=sentence
+        )
 
 
 @lru_cache
-def _sentence_bleu(lowercase: bool) -> BLEU:
-    return BLEU(lowercase=lowercase, effective_order=True)
+def _sentence_bleu(judge: Judge) -> BLEU:
+    return judge.bleu(sentence=True)
 
 
 @dataclass(frozen=True)
@@ -135,30 +145,38 @@ def candidates(screen: Version, references: Sequence[Reference], judge: Judge) -
     In a block with words on both sides each reference word may take the place of the screen word that faces
     it. Where words are missing each of them may be inserted; where several are, one may also take the place
     of the word behind the gap, as the paper has it, and the system writes the rest. Words too many are
-    deleted together. What the user fixed earlier stays.
+    deleted together. What the user fixed earlier stays: another word near by gives way, or none.
     """
     found: dict[Edit, None] = {}
     mine = judge.keys(words(screen))
+    fixed = [token.locked for token in screen.tokens]
     for reference in references:
         for block in blocks(mine, judge.keys(reference.words)):
-            for edit in _in_block(reference, block, len(mine)):
-                if not any(token.locked for token in screen.tokens[edit.start : edit.stop]):
-                    found.setdefault(edit)
+            found.update(dict.fromkeys(_in_block(reference, block, fixed)))
     return list(found)
 
 
-def _in_block(reference: Reference, block: Block, count: int) -> list[Edit]:
-    width, missing = block.stop - block.start, block.last - block.first
+def _in_block(reference: Reference, block: Block, fixed: Sequence[bool]) -> list[Edit]:
     told = reference.words[block.first : block.last]
-    if not missing:
-        return [Edit(block.start, block.stop)]
-    if width:
-        starts = [block.start + n * width // missing for n in range(missing)]
-        return [Edit(start, start + 1, word) for start, word in zip(starts, told, strict=True)]
-    edits = [Edit(block.start, block.start, word) for word in told]
-    if missing > 1 and block.start < count:
+    free = [at for at in range(block.start, block.stop) if not fixed[at]]
+    if not told:
+        return [Edit(start, stop) for start, stop in _runs(free)]
+    if free:
+        width = block.stop - block.start
+        faced = [block.start + n * width // len(told) for n in range(len(told))]
+        places = [min(free, key=lambda at: abs(at - facing)) for facing in faced]
+        return [Edit(at, at + 1, word) for at, word in zip(places, told, strict=True)]
+    gaps = sorted({block.start, block.stop})  # on either side of words that are all fixed
+    edits = [Edit(gap, gap, word) for gap in gaps for word in told]
+    if len(told) > 1 and len(gaps) == 1 and block.start < len(fixed) and not fixed[block.start]:
         edits += [Edit(block.start, block.start + 1, word) for word in told]
     return edits
+
+
+def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
+    """Neighbours together: [2, 3, 5] is 2 to 4 and 5 to 6."""
+    grouped = groupby(enumerate(places), key=lambda pair: pair[1] - pair[0])
+    return [(run[0][1], run[-1][1] + 1) for run in (list(group) for _, group in grouped)]
 
 
 def leftmost(screen: Version, references: Sequence[Reference], judge: Judge) -> list[Edit]:

@@ -15,7 +15,7 @@ from camit.networks import Network
 from camit.search.grid import search
 from camit.search.problem import Problem
 from camit.search.scoring import Directions, read_sources
-from camit.text import Vocabulary
+from camit.text import Vocabulary, bleu_tokenizer
 from camit.training.batches import Batch
 from camit.training.loss import BothDirections
 from camit.translator import limit_for
@@ -66,8 +66,7 @@ def corpus_scores(
     """BLEU and chrF (sacrebleu) against one or more references a line."""
     most = max(len(pair.references) for pair in pairs)
     references = [[(*pair.references, *[None] * most)[i] for pair in pairs] for i in range(most)]
-    tokenizer = {"zh": "zh", "ja": "char", "ko": "char", "th": "char"}.get(language, "13a")
-    bleu = sacrebleu.BLEU(lowercase=lowercase, tokenize=tokenizer, force=True)
+    bleu = sacrebleu.BLEU(lowercase=lowercase, tokenize=bleu_tokenizer(language), force=True)
     chrf = sacrebleu.CHRF(lowercase=lowercase)
     return (
         bleu.corpus_score(translations, references).score,  # type: ignore[arg-type]
