@@ -2,6 +2,7 @@
 
     python -m scripts.embed RUN [scores.json ...]      scores of `camit evaluate --json`, for the card
 
+Everything is made in a temporary folder first: a run that cannot be embedded leaves the model as it is.
 The reference is what CTranslate2 makes of the same weights: the log-probabilities our networks must give.
 After it come `make notebooks`, `make screenshots` and the figures in README.md.
 """
@@ -12,56 +13,90 @@ import argparse
 import json
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-
-import ctranslate2
 
 from camit.anchors import write_anchors
 from camit.bench.peers import specification
 from camit.checkpoint import EMBEDDED, load_checkpoint, save_checkpoint, write_atomically
+from camit.errors import CamitError, InputError
+from camit.gate import FILE as MEMORY
+from camit.session import Session
 from camit.training.card import card
 from camit.translator import Translator, load
 
 TARGET = EMBEDDED / "zh-en"
-WEIGHTS, MEMORY = "model.safetensors", "memory.safetensors"
+LANGUAGES = ("zh", "en")
+LIMITS = "\n## Limits\n"
+TERMS = """
+Research and teaching use only: the terms and the sources of the training text are in `LICENSE-WEIGHTS.md`.
+"""
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m scripts.embed", description=__doc__)
     parser.add_argument("run", type=Path, help="the --out folder of camit train, its memory trained")
     parser.add_argument("scores", type=Path, nargs="*", help="written by camit evaluate --json")
-    chosen = parser.parse_args()
-    checkpoint = load_checkpoint(chosen.run)  # a broken run is refused before anything is touched
-    for name in ("config.json", WEIGHTS, "source.model", "target.model"):
-        (TARGET / name).unlink(missing_ok=True)
-    save_checkpoint(replace(checkpoint, name=TARGET.name), TARGET)
-    shutil.copyfile(chosen.run / MEMORY, TARGET / MEMORY)
-    translator = load(TARGET)
-    write_anchors(translator)
-    write_reference(translator)
-    readme = TARGET / "README.md"
-    # What no run can know, its limits and terms, stays as it is written there.
-    _, limits, kept = readme.read_text("utf-8").partition("\n## Limits\n")
-    write_atomically(readme, (card(chosen.run, chosen.scores) + limits + kept).encode())
+    chosen = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as directory:
+        built = Path(directory) / TARGET.name
+        try:
+            make(chosen.run, chosen.scores, built)
+        except CamitError as error:
+            parser.error(str(error))
+        # All of them beside the old files first: a disk that is full now leaves these whole.
+        parts = [shutil.copyfile(file, TARGET / f"{file.name}.part") for file in sorted(built.iterdir())]
+        for part in parts:
+            part.replace(part.with_suffix(""))
     print(f"{TARGET} now holds the model of {chosen.run.name}")
 
 
-def write_reference(translator: Translator) -> None:
+def make(run: Path, scores: Sequence[Path], built: Path) -> None:
+    """All files of the embedded model, made from a run."""
+    checkpoint = load_checkpoint(run)
+    languages = (checkpoint.source.language, checkpoint.target.language)
+    if languages != LANGUAGES:
+        raise InputError(
+            f"{run} translates {languages[0]} to {languages[1]}; {TARGET.name} is a model from "
+            f"{LANGUAGES[0]} to {LANGUAGES[1]}, give a run that is too."
+        )
+    if not (run / MEMORY).is_file():
+        raise InputError(
+            f"{run} has no {MEMORY}: its revision memory is not trained. Finish the run: "
+            f"camit train --out {run} --resume"
+        )
+    text = card(run, scores)
+    save_checkpoint(replace(checkpoint, name=TARGET.name), built)
+    shutil.copyfile(run / MEMORY, built / MEMORY)
+    translator = load(built)
+    Session(translator).close()  # reads the memory's gates, and refuses those of another network
+    write_anchors(translator)
+    write_reference(translator, built)
+    # What no run can know, its limits, stays as it is written there.
+    _, limits, kept = (TARGET / "README.md").read_text("utf-8").partition(LIMITS)
+    write_atomically(built / "README.md", (text + TERMS + limits + kept).encode())
+
+
+def write_reference(translator: Translator, built: Path) -> None:
     """Log-probabilities of the reference sentences, piece by piece, by CTranslate2."""
-    path = TARGET / "reference.json"
-    pairs = json.loads(path.read_text("utf-8"))
+    import ctranslate2
+
+    sides = (("source", translator.source_vocabulary), ("target", translator.target_vocabulary))
+    pairs = json.loads((TARGET / "reference.json").read_text("utf-8"))
+    for pair in pairs:
+        for side, vocabulary in sides:  # the sentences stay, their pieces are those of this model
+            pair[f"{side}_ids"] = vocabulary.encode(pair[side])
     for name, backward in (("forward", False), ("backward", True)):
         with tempfile.TemporaryDirectory() as directory:
             specification(translator, backward=backward).save(directory)
             engine = ctranslate2.Translator(directory, device="cpu", compute_type="float32")
             for pair in pairs:
-                ids = pair["target_ids"][::-1] if backward else pair["target_ids"]
-                source = [translator.source_vocabulary.piece(i) for i in pair["source_ids"]]
-                target = [translator.target_vocabulary.piece(i) for i in ids]
-                [scored] = engine.score_batch([source], [target])
+                source, target = ([v.piece(i) for i in pair[f"{side}_ids"]] for side, v in sides)
+                [scored] = engine.score_batch([source], [target[::-1] if backward else target])
                 pair[name] = [round(value, 5) for value in scored.log_probs]
-    write_atomically(path, (json.dumps(pairs, ensure_ascii=False, indent=1) + "\n").encode())
+    content = json.dumps(pairs, ensure_ascii=False, indent=1) + "\n"
+    write_atomically(built / "reference.json", content.encode())
 
 
 if __name__ == "__main__":

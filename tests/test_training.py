@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -31,6 +32,7 @@ from camit.corpus import read_corpus
 from camit.errors import CorpusError, InputError, TrainingError
 from camit.search.scoring import Directions
 from camit.training.batches import Mixture
+from camit.training.card import card
 from camit.training.command import ENVIRONMENT
 from camit.training.distributed import Processes
 from camit.training.examples import encode_corpus
@@ -40,6 +42,7 @@ from camit.training.scores import translate
 from camit.training.settings import PRESETS, Settings
 from camit.training.start import make_trainer
 from camit.training.trainer import Trainer
+from scripts import embed
 
 PEOPLE = {"ich": "I", "du": "you", "wir": "we", "sie": "they", "Anna": "Anna"}
 VERBS = {"kenne": "know", "kaufe": "buy", "male": "paint", "suche": "want"}
@@ -351,6 +354,54 @@ def test_a_file_that_cannot_be_written_is_refused_and_nothing_is_made(name: str,
     check_writable(tmp_path / "file")
     check_writable(tmp_path / "folder" / "new.json")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
+
+
+def test_a_card_says_what_a_run_stored_and_what_was_measured(tmp_path: Path) -> None:
+    corpus, out, scores = write_corpus(tmp_path / "toy.tsv"), tmp_path / "out", tmp_path / "scores.json"
+    train(tmp_path / "first", settings_for(corpus, steps=1))
+    mixture = Mixture(path=str(corpus), weight=2.0, join=0.25)
+    settings = settings_for(corpus, steps=2, train=(mixture,), dev=(str(corpus),))
+    train(out, msgspec.structs.replace(settings, init=str(tmp_path / "first")))
+    call("evaluate", "--model", out, "--corpus", corpus, "--limit", "3", "--beam", "1", "--json", scores)
+    text = card(out, [scores])
+    assert text.startswith("# out: de to en\n")
+    assert "(transformer): d 64, inner size 128, 1 encoder and 1 decoder layers" in text
+    assert re.search(r"\n\| toy.tsv \| 80 \| 80 \| 0.00 M \| 2 \| 25% \|\n", text)
+    assert "2 steps of about 600 target pieces" in text
+    assert "--train toy.tsv=2 \\\n  --join toy.tsv=0.25 \\\n  --dev toy.tsv" in text
+    assert "--init first" in text
+    for direction in ("forward", "backward"):
+        assert f"| toy.tsv | 3 | 1 | counts | {direction} | " in text
+    assert str(tmp_path) not in text
+    scores.write_text('{"scores": []}')
+    with pytest.raises(InputError, match=r"scores\.json holds no scores"):
+        card(out, [scores])
+
+
+def test_a_run_that_cannot_be_embedded_leaves_the_embedded_model_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(embed, "TARGET", shutil.copytree(embed.TARGET, tmp_path / "zh-en"))
+    corpus, scores = tmp_path / "zh.tsv", tmp_path / "scores.json"
+    corpus.write_text("".join(f"1\t我有{i}本书。\tI have {i} books.\n" for i in range(60)), "utf-8")
+    train(tmp_path / "chinese", settings_for(corpus, source="zh", steps=1))
+    train(tmp_path / "german", settings_for(write_corpus(tmp_path / "toy.tsv"), steps=1))
+    before = {path.name: path.read_bytes() for path in embed.TARGET.iterdir()}
+
+    def refused(run: str, *scores: Path) -> str:
+        with pytest.raises(SystemExit):
+            embed.main([str(tmp_path / run), *map(str, scores)])
+        assert {path.name: path.read_bytes() for path in embed.TARGET.iterdir()} == before
+        return capsys.readouterr().err
+
+    assert "no model" in refused("nothing")
+    assert "translates de to en" in refused("german")
+    assert "has no memory.safetensors" in refused("chinese")
+    shutil.copyfile(embed.TARGET / "memory.safetensors", tmp_path / "chinese" / "memory.safetensors")
+    assert "scores.json holds no scores" in refused("chinese", scores)
+    assert "memory.safetensors: 'backward_gate.state' has shape" in refused(
+        "chinese"
+    )  # the gates of another network
 
 
 def test_a_run_that_is_asked_to_stop_saves_first(tmp_path: Path) -> None:

@@ -15,9 +15,31 @@ from typing import Any
 import msgspec
 
 from camit.checkpoint import load_checkpoint
+from camit.errors import InputError
 from camit.training.examples import Report
 from camit.training.run import Position, RunFolder
 from camit.training.settings import Settings
+
+
+class _Figures(msgspec.Struct, frozen=True):
+    corpus: str
+    lines: int
+    direction: str
+    bleu: float
+    chrf: float
+    perplexity: float
+
+
+class _How(msgspec.Struct, frozen=True):
+    beam: int
+    lowercase: bool
+
+
+class _Scores(msgspec.Struct, frozen=True):
+    """What the card needs of the file that `camit evaluate --json` writes."""
+
+    settings: _How
+    scores: tuple[_Figures, ...]
 
 
 def card(run: Path, scores: Sequence[Path]) -> str:
@@ -90,7 +112,7 @@ def _training(settings: Settings, position: Position) -> str:
             "",
             f"{position.seconds / 3600:.2f} hours, {position.step:,} steps of about {batch:,} target pieces, "
             f"{position.pieces / 1e6:.1f} M target pieces in all"
-            + (f", starting from the weights of `{settings.init}`." if settings.init else "."),
+            + (f", starting from the weights of `{Path(settings.init).name}`." if settings.init else "."),
             f"Adam, learning rate {settings.rate:g} after {settings.warmup:,} steps of warm-up, falling with "
             f"1/sqrt(step) from step {settings.hold:,} and to nearly nothing in the last "
             f"{settings.cooldown:.0%} of the budget; label smoothing {settings.smoothing:g}, "
@@ -104,10 +126,10 @@ def _training(settings: Settings, position: Position) -> str:
 
 
 def command_line(settings: Settings) -> str:
-    """The command that makes this run; corpora by their names."""
+    """The command that makes this run; corpora and models by their names."""
     words = ["camit train"]
     if settings.init:
-        words.append(f"--init {settings.init}")
+        words.append(f"--init {Path(settings.init).name}")
     words += [f"--source {settings.source} --target {settings.target}", f"--arch {settings.arch}"]
     words.append(f"--preset {settings.preset}")
     for mixture in settings.train:
@@ -162,13 +184,18 @@ def _scores(files: Sequence[Path]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for file in files:
-        content = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
-        settings = content["settings"]
-        case = "ignored" if settings["lowercase"] else "counts"
+        try:
+            content = msgspec.json.decode(file.read_bytes(), type=_Scores)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise InputError(
+                f"{file} holds no scores ({error}); give a file that `camit evaluate --json` wrote."
+            ) from error
+        how = content.settings
+        case = "ignored" if how.lowercase else "counts"
         lines += [
-            f"| {s['corpus']} | {s['lines']:,} | {settings['beam']} | {case} | {s['direction']} | "
-            f"{s['bleu']:.2f} | {s['chrf']:.2f} | {s['perplexity']:.2f} |"
-            for s in content["scores"]
+            f"| {s.corpus} | {s.lines:,} | {how.beam} | {case} | {s.direction} | "
+            f"{s.bleu:.2f} | {s.chrf:.2f} | {s.perplexity:.2f} |"
+            for s in content.scores
         ]
     return "\n".join(lines)
 
