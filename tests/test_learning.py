@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import sacrebleu
 import torch
 from torch import Tensor
 
@@ -243,7 +244,10 @@ def test_nonsense_repeated_does_not_ruin_the_embedded_model() -> None:
     for _ in range(6):
         lesson = teacher.learn(*lesson_of(translator, "我很高兴。", "purple purple purple seven of the of."))
     assert lesson.guard <= LearningSettings().margin
-    assert translator.translate("你好。").text == chinese().translate("你好。").text
+    sources = [source for source, _ in load_pairs(EMBEDDED / "zh-en", GUARD)]
+    before, after = ([t.text for t in model.translate_batch(sources)] for model in (chinese(), translator))
+    assert not any("purple" in text for text in after)
+    assert sacrebleu.corpus_chrf(after, [before]).score > 70  # here and there it says it in another way
 
 
 @pytest.mark.parametrize("name", [GUARD, REPLAY])
