@@ -45,10 +45,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
             make(chosen.run, chosen.scores, built)
         except CamitError as error:
             parser.error(str(error))
-        # All of them beside the old files first: a disk that is full now leaves these whole.
-        parts = [shutil.copyfile(file, TARGET / f"{file.name}.part") for file in sorted(built.iterdir())]
-        for part in parts:
-            part.replace(part.with_suffix(""))
+        # All of them beside the old files first: a disk that is full now leaves these whole. config.json comes
+        # last: it names the digest of the weights.
+        files = sorted(built.iterdir(), key=lambda file: file.name == "config.json")
+        parts = [TARGET / f"{file.name}.part" for file in files]
+        try:
+            for file, part in zip(files, parts, strict=True):
+                shutil.copyfile(file, part)
+            for part in parts:
+                part.replace(part.with_suffix(""))
+        finally:
+            for part in parts:
+                part.unlink(missing_ok=True)
     print(f"{TARGET} now holds the model of {chosen.run.name}")
 
 
@@ -75,6 +83,8 @@ def make(run: Path, scores: Sequence[Path], built: Path) -> None:
     write_reference(translator, built)
     # What no run can know, its limits, stays as it is written there.
     _, limits, kept = (TARGET / "README.md").read_text("utf-8").partition(LIMITS)
+    if not limits:
+        raise InputError(f"{TARGET / 'README.md'} has no section {LIMITS.strip()!r}; write one.")
     write_atomically(built / "README.md", (text + TERMS + limits + kept).encode())
 
 

@@ -50,7 +50,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def word_model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    source, target = word_vocabulary(language="en"), word_vocabulary()
+    source, target = word_vocabulary(language="zh"), word_vocabulary()
     network = tiny_network("rnnsearch", source=len(source), target=len(target), scale=2.0)
     folder = tmp_path_factory.mktemp("words")
     save_checkpoint(Checkpoint("words", network, source, target), folder)
@@ -227,6 +227,7 @@ def test_the_results_page_finds_what_is_wrong_before_it_plays(
         (Page((base, missing), None, "..."), "missing.tsv"),
         (Page((base,), "no-such-model", "..."), "no-such-model"),
         (Page((base, base), None, "..."), "named twice"),
+        (Page((base,), model, "..."), "writes pieces"),
     ):
         with pytest.raises(CamitError, match=message):
             write_results(tmp_path / "RESULTS.md", page, Store(None, 1, lambda chosen, lines: print))
@@ -242,6 +243,7 @@ def test_two_slices_of_a_corpus_have_a_section_and_a_plot_each(
     text = (tmp_path / "RESULTS.md").read_text()
     assert "## tiny, lines 1-1" in text and "## tiny, lines 2-2" in text and "left-to-right* user" in text
     assert {path.name for path in (tmp_path / "results").glob("*.svg")} == {"tiny-1-1.svg", "tiny-2-2.svg"}
+    assert "So far" not in text and "| all by hand |" in text
     assert "/" not in {run["settings"]["model"] for run in _runs(tmp_path)}.pop()
 
 
@@ -372,6 +374,8 @@ def test_a_corpus_that_is_none_is_refused_by_line(tmp_path: Path, content: str, 
         (["--plot", "run.svg", "--elsewhere", "other.tsv"], "--plot"),
         (["--against", "no-such-run.json"], "no-such-run.json"),
         (["--against", "run.json", "--table", "ideal"], "--against"),
+        (["--word-model", "rnn"], "--results"),
+        (["--runs", __file__], "--runs"),
     ],
 )
 def test_wrong_options_are_one_line_that_says_what_is_right(

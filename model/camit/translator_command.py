@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
+from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError
 
 BATCH = 32
@@ -28,6 +29,8 @@ def translate(
     from camit.translator import check_beam, load
 
     check_beam(beam)
+    if json is not None:
+        check_writable(json)
     if sys.stdin.isatty():
         Console(stderr=True).print("Type a sentence a line; end with Ctrl-D.", style="dim")
     lines = _lines()
@@ -58,7 +61,7 @@ def translate(
     sys.stdout.write("".join(text + "\n" for text in texts))
     if json is not None:
         content = {"settings": {"model": model, "beam": beam}, "translations": found}
-        json.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1))
+        write_atomically(json, msgspec.json.format(msgspec.json.encode(content), indent=1))
 
 
 def _lines() -> list[str]:

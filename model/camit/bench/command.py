@@ -16,6 +16,7 @@ from rich.table import Table
 
 from camit.bench.clock import REVISIONS, Comparison, Figures, Reading, Timing, compare, measure, read_memory
 from camit.bench.sentences import SENTENCES
+from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError
 
 
@@ -37,6 +38,8 @@ def bench(
     from camit.translator import check_beam, load
 
     check_beam(beam)
+    if json is not None:
+        check_writable(json)
     if rounds < 1:
         raise InputError(f"--rounds must be at least 1, not {rounds}.")
     if peers and (missing := [name for name in ("ctranslate2", "transformers") if find_spec(name) is None]):
@@ -83,7 +86,7 @@ def bench(
             "machine": platform.processor() or platform.machine(),
         }
         content = {"settings": settings, "figures": figures, "memory": reading, "peers": comparisons}
-        json.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1))
+        write_atomically(json, msgspec.json.format(msgspec.json.encode(content), indent=1))
 
 
 def _waits(figures: list[Figures]) -> Table:

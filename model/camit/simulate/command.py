@@ -27,7 +27,7 @@ from camit.search.revise import Settings
 from camit.simulate.elsewhere import elsewhere as drift_elsewhere
 from camit.simulate.metrics import compare
 from camit.simulate.report import Page, curves, write_results
-from camit.simulate.run import Experiment, Run, prepare
+from camit.simulate.run import Experiment, Run, check_sources, prepare
 from camit.simulate.store import Store
 from camit.simulate.tables import Table, build, table_name
 from camit.translator import load
@@ -55,7 +55,9 @@ def simulate(
     revisions: Annotated[int, typer.Option(help="At most so many revisions of a sentence.")] = 4,
     memory: Annotated[bool, typer.Option("--memory", help="Remember fixes over a document.")] = False,
     learning: Annotated[bool, typer.Option("--learning", help="Learn online over a document.")] = False,
-    limit: Annotated[int | None, typer.Option(help="Only so many lines of each corpus.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Only so many lines of a corpus that is given without =LINES.")
+    ] = None,
     lowercase: Annotated[
         bool | None,
         typer.Option(
@@ -129,7 +131,9 @@ def simulate(
     base, *others = (_on(base, spec) for spec in corpus)
     base.rules()
     _check_outputs(table=table, elsewhere=elsewhere, results=results, against=against, json=json, plot=plot)
-    other = _read_run(against) if against is not None else None
+    if word_model is not None and results is None:
+        raise InputError("--word-model goes with --results; for one table of unknown words use --model.")
+    other = _other_run(against, base) if against is not None else None
     with _progress() as bars:
         store = Store(runs, processes, _announcer(bars))
         if results is not None:
@@ -142,19 +146,17 @@ def simulate(
         else:
             tables = []
             run = store.get(base)
-    if tables:
-        for one in tables:
-            print(_rendered(one, form))
-        content = b"[" + b",".join(one.as_json() for one in tables) + b"]\n"
-    else:
-        content = run.to_json()
-        print(content.decode() if form == "json" else _rendered(summary(run), form))
-        if other is not None and against is not None:
-            print(_against(run, other, against.name))
+    content = b"[" + b",".join(one.as_json() for one in tables) + b"]\n" if tables else run.to_json()
     if json is not None:
         write_atomically(json, content)
     if plot is not None:
-        write_atomically(plot, curves(Path(base.corpus).name, store.runs).encode())
+        write_atomically(plot, curves(Path(base.corpus).name, store.answers).encode())
+    for one in tables:
+        print(_rendered(one, form))
+    if not tables:
+        print(content.decode() if form == "json" else _rendered(summary(run), form))
+        if other is not None and against is not None:
+            print(_against(run, other, against.name))
 
 
 def _check_outputs(
@@ -241,7 +243,9 @@ def _rendered(table: Table, form: str) -> str:
 def _elsewhere(base: Experiment, other: Path, announce: Callable[[Experiment, int], Progressing]) -> Table:
     """What learning from the documents of a corpus does to another one."""
     settled, lines = prepare(base)
-    drifts = drift_elsewhere(load(base.model), lines, other, progress=announce(settled, len(lines)))
+    translator = load(base.model)
+    check_sources(translator, settled.corpus, lines)
+    drifts = drift_elsewhere(translator, lines, other, progress=announce(settled, len(lines)))
     rows = [
         (d.document, f"{d.accepted} of {d.lessons}", f"{d.before:.4f}", f"{d.after:.4f}", f"{d.change:+.2%}")
         for d in drifts
@@ -255,13 +259,18 @@ def _elsewhere(base: Experiment, other: Path, announce: Callable[[Experiment, in
     )
 
 
-def _read_run(path: Path) -> Run:
+def _other_run(path: Path, base: Experiment) -> Run:
+    """A run to compare with; it must be one of the same lines."""
     try:
-        return Run.from_json(path.read_bytes())
+        other = Run.from_json(path.read_bytes())
     except OSError as error:
         raise InputError(
             f"{path} cannot be read ({error.strerror}); give a file written by --json."
         ) from error
+    _, lines = prepare(base)
+    if [(line.line, line.references) for line in lines] != [(s.line, s.references) for s in other.sentences]:
+        raise InputError(f"{path} is a run of other lines; simulate both with the same corpus and limit.")
+    return other
 
 
 def _against(run: Run, other: Run, name: str) -> str:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from camit.checkpoint import write_atomically
+from camit.checkpoint import languages, write_atomically
 from camit.errors import InputError
+from camit.learning import OnlineLearner
+from camit.memory import RevisionMemory
 from camit.simulate.plot import plot
 from camit.simulate.protocols import PROTOCOLS
 from camit.simulate.run import Experiment, Run, check_sources, prepare
@@ -80,6 +82,8 @@ def write_results(path: Path, page: Page, store: Store) -> list[Table]:
     """
     corpora = _checked(page)
     folder = path.parent / "results"
+    if path == folder:
+        raise InputError(f"{path} is where the plots go; call the page RESULTS.md.")
     folder.mkdir(parents=True, exist_ok=True)
     tables: list[Table] = []
     sections: list[str] = []
@@ -102,7 +106,7 @@ def write_results(path: Path, page: Page, store: Store) -> list[Table]:
         )
         sections += [table.as_markdown() for table in found]
         tables += found
-        _write(path, folder, page, sections, store.runs)
+        _write(path, folder, page, sections, store)
     return tables
 
 
@@ -110,7 +114,19 @@ def _checked(page: Page) -> list[Experiment]:
     """The experiments with all that is to be known before they are played; `InputError` for what is wrong."""
     if len(set(page.corpora)) < len(page.corpora):
         raise InputError("the same lines of a corpus are named twice; name them once.")
-    models = [load(name) for name in (page.corpora[0].model, page.word_model) if name is not None]
+    model = page.corpora[0].model
+    if page.word_model is not None:
+        if languages(page.word_model) != languages(model):
+            raise InputError(f"{page.word_model} and {model} translate between different languages.")
+        if load(page.word_model).target_vocabulary.kind != "words":
+            raise InputError(
+                f"{page.word_model} writes pieces of words and has no unknown ones; for --word-model train "
+                "one with --arch rnnsearch."
+            )
+    models = [load(name) for name in (model, page.word_model) if name is not None]
+    for translator in models:  # these read gates, guard and replay
+        RevisionMemory(translator)
+        OnlineLearner(translator)
     settled = []
     for base in page.corpora:
         experiment, lines = prepare(base)
@@ -140,8 +156,10 @@ def _free(folder: Path, name: str, sections: Sequence[str]) -> Path:
     return folder / next(f"{one}.svg" for one in names if f"/{one}.svg)" not in taken)
 
 
-def _write(path: Path, folder: Path, page: Page, sections: Sequence[str], runs: Sequence[Run]) -> None:
+def _write(path: Path, folder: Path, page: Page, sections: Sequence[str], store: Store) -> None:
     base = page.corpora[0]
+    done = sum(section.startswith("## ") for section in sections)
+    missing = f"**So far {done} of {len(page.corpora)} corpora.**\n" if done < len(page.corpora) else ""
     change = (
         "leaving a sentence as it is counts as a candidate"
         if base.no_change_is_a_candidate
@@ -153,12 +171,13 @@ def _write(path: Path, folder: Path, page: Page, sections: Sequence[str], runs: 
     text = "\n".join(
         [
             _HEAD.format(command=page.command, user=_USERS[base.user], change=change),
+            missing,
             *sections,
             _DIFFERENCES.format(model=model),
-            _runs(runs),
+            _runs(store.runs),
         ]
     )
-    summary = [_without_text(run) for run in runs]
+    summary = [_without_text(run) for run in store.answers]
     write_atomically(
         folder / "results.json", msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n"
     )

@@ -7,12 +7,13 @@ carries over from line to line, one with more revisions answers for fewer: it is
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from camit.checkpoint import find, write_atomically
+from camit.corpus import Pair
 from camit.errors import InputError
 from camit.simulate.run import (
     Experiment,
@@ -32,31 +33,48 @@ class Store:
     """Runs by their experiment; with a directory they outlive the process."""
 
     def __init__(self, directory: Path | None, processes: int, announce: Announce) -> None:
+        if directory is not None:
+            try:
+                directory.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(
+                    f"--runs {directory} cannot be made ({error.strerror}); name a folder of your own."
+                ) from error
         self._directory = directory
         self._processes = processes
         self._announce = announce
         self._runs: dict[Experiment, Run] = {}
+        self._answers: dict[Experiment, Run] = {}
 
     def get(self, experiment: Experiment) -> Run:
         """The run of an experiment: known, stored, or played now."""
         experiment, lines = prepare(experiment)
+        if experiment not in self._answers:
+            self._answers[experiment] = self._found(experiment, lines).cut(experiment.revisions)
+        return self._answers[experiment]
+
+    def _found(self, experiment: Experiment, lines: Sequence[Pair]) -> Run:
         for known in self._runs.values():
             if _answers(known.settings, experiment):
-                return known.cut(experiment.revisions)
+                return known
         run = self._stored(experiment, corpus_digest(lines))
         if run is None:
             progress = self._announce(experiment, len(lines))
             run = simulate(experiment, processes=self._processes, progress=progress)
             if self._directory is not None:
-                self._directory.mkdir(parents=True, exist_ok=True)
                 write_atomically(self._path(experiment), run.to_json())
         self._runs[run.settings] = run
-        return run.cut(experiment.revisions)
+        return run
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """All that were needed, uncut."""
+        """All that were needed, as they were played."""
         return tuple(self._runs.values())
+
+    @property
+    def answers(self) -> tuple[Run, ...]:
+        """All that were given out, cut to the revisions asked for."""
+        return tuple(self._answers.values())
 
     def _path(self, experiment: Experiment) -> Path:
         assert self._directory is not None

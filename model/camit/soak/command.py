@@ -17,7 +17,7 @@ import torch
 import typer
 from rich.console import Console
 
-from camit.checkpoint import write_atomically
+from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError
 from camit.search.revise import Protocol
 from camit.session import Session
@@ -32,7 +32,18 @@ _out = Console(stderr=True, soft_wrap=True)
 
 Seed = Annotated[int, typer.Option(help="Where the random numbers start; the same seed plays the same game.")]
 Model = Annotated[str, typer.Option(help="A model, or 'toy' for random little networks.")]
-Json = Annotated[Path | None, typer.Option("--json", help="Write the figures into this file.")]
+
+
+def _writable(path: Path | None) -> Path | None:
+    """A file that cannot be written is told before the hours of work, not after."""
+    if path is not None:
+        check_writable(path)
+    return path
+
+
+Json = Annotated[
+    Path | None, typer.Option("--json", help="Write the figures into this file.", callback=_writable)
+]
 _PROTOCOLS: tuple[Protocol, ...] = ("bidirectional", "bidirectional", "bidirectional", "bidirectional",
                                     "unidirectional", "unidirectional-grid", "replace-only")  # fmt: skip
 
@@ -276,6 +287,6 @@ def _progress(what: str, started: float, memory: list[int]) -> None:
 
 def _report(path: Path | None, figures: dict[str, Any]) -> None:
     data = msgspec.json.format(msgspec.json.encode(figures), indent=1)
+    Console(soft_wrap=True).print(data.decode(), markup=False, highlight=False)
     if path is not None:
         write_atomically(path, data)
-    Console(soft_wrap=True).print(data.decode(), markup=False, highlight=False)

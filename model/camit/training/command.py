@@ -13,7 +13,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from camit.errors import TrainingError
+from camit.errors import CamitError, TrainingError
 
 # glibc told to keep memory: a step allocates and frees hundreds of megabytes, and giving pages back to the
 # system to take them again costs more than half of the time. Threads that wait must sleep: others may need
@@ -58,7 +58,9 @@ def train(
     warmup: Annotated[int, typer.Option(help="Steps of warm-up.")] = 500,
     smoothing: Annotated[float, typer.Option(help="Label smoothing.")] = 0.1,
     clip: Annotated[float, typer.Option(help="Largest norm of a gradient.")] = 1.0,
-    dropout: Annotated[float | None, typer.Option(help="Dropout; the preset decides when left out.")] = None,
+    dropout: Annotated[
+        float | None, typer.Option(help="Dropout; left out, the preset decides, with --init there is none.")
+    ] = None,
     average: Annotated[float, typer.Option(help="Decay of the averaged weights.")] = 0.9995,
     checkpoint_minutes: Annotated[float, typer.Option(help="Time between checkpoints.")] = 5.0,
     validate_minutes: Annotated[float, typer.Option(help="Time between validations.")] = 15.0,
@@ -123,12 +125,12 @@ def train(
         processes.barrier()
         trainer = None
         processes.leave()
+        if processes.first and json is not None:
+            write_atomically(json, msgspec.json.format(msgspec.json.encode(result), indent=1))
         if processes.first and not finished:
             console.print(f"stopped and saved; go on with: camit train --out {out} --resume", soft_wrap=True)
         elif processes.first and settings.memory_lines:
             _train_memory(console, folder, settings)
-        if processes.first and json is not None:
-            write_atomically(json, msgspec.json.format(msgspec.json.encode(result), indent=1))
     except OSError as error:
         raise TrainingError(
             f"{error.filename or out} cannot be read or written ({error.strerror or error}); what the run "
@@ -146,7 +148,7 @@ def _train_memory(console: Console, folder: Any, settings: Any) -> None:
     try:
         with console.status("training the revision memory") as status:
             report = run_memory_stage(settings, folder, progress=status.update)
-    except TrainingError as error:
+    except CamitError as error:
         console.print(
             f"the revision memory keeps its untrained gates: {error}", highlight=False, soft_wrap=True
         )
