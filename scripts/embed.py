@@ -45,8 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             make(chosen.run, chosen.scores, built)
         except CamitError as error:
             parser.error(str(error))
-        # All of them beside the old files first: a disk that is full now leaves these whole. config.json comes
-        # last: it names the digest of the weights.
+        # All of them beside the old files first: a disk that is full now leaves these whole. config.json
+        # comes last: it names the digest of the weights.
         files = sorted(built.iterdir(), key=lambda file: file.name == "config.json")
         parts = [TARGET / f"{file.name}.part" for file in files]
         try:

@@ -168,8 +168,8 @@ def effort(base: Experiment, get: Get) -> Table:
         tuple(rows),
         (
             "For each word (WSR) or character (MAR, KSMR) of the reference: words typed; mouse actions, one "
-            "for each place and one to accept; keystrokes and mouse actions. A revision goes to one place and "
-            "tells one word; by hand all wrong words of a place are typed over at once.",
+            "for each place and one to accept; keystrokes and mouse actions. A revision goes to one place "
+            "and tells one word; by hand all wrong words of a place are typed over at once.",
             "changed: words that differ between the screens before and after a revision, the fix included.",
             "ms: of a quarter of the revisions, drawn by lot, decoded once more alone on one thread.",
         ),
@@ -241,7 +241,8 @@ def history(base: Experiment, get: Get) -> Table:
             f"A sentence is confirmed as {_CONFIRMED[base.confirmed]}. p: {_TEST}, the row against neither.",
             "A word comes back when the user typed it before in the document and the reference asks for it "
             "again, for a source that shares a content word. Repeated mistakes: drafts in which it is "
-            "missing then. One-shot recall: the share of such words that are right the first time they come back.",
+            "missing then. One-shot recall: the share of such words that are right the first time they come "
+            "back.",
             f"In the later half of each document, drafts and after 2 revisions: {'; '.join(later)}.",
         ),
     )
