@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import torch
 
 import camit
 from camit import cli
@@ -290,7 +289,7 @@ def test_a_stored_run_is_not_used_for_other_gates(
     assert len(played) == 2
 
 
-def test_learning_here_is_scored_elsewhere(
+def test_what_is_learned_and_remembered_here_is_scored_elsewhere(
     model: str,
     corpus: str,
     tmp_path: Path,
@@ -298,17 +297,21 @@ def test_learning_here_is_scored_elsewhere(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     other = tmp_path / "other.tsv"
-    other.write_text("x\t狗\tA big dog ran.\n", encoding="utf-8")
-    translator = camit.load(model)
-    before = [p.clone() for p in translator.network.parameters()]
-    lines = read_lines(corpus)
-    drifts = elsewhere(translator, lines, other)
+    other.write_text("x\t狗\tA big dog ran.\nx\t猫\tThe cat.\n", encoding="utf-8")
+    told = {"model": model, "corpus": corpus}
+    learning = Experiment(**told, learning=True)
+    there = Experiment(**{**told, "corpus": str(other)})
+    drifts = elsewhere(learning, there)
     assert [d.lessons for d in drifts] == [2, 2, 1] and all(d.accepted <= d.lessons for d in drifts)
-    assert len({d.before for d in drifts}) == 1 and any(d.after != d.before for d in drifts)
-    assert elsewhere(translator, lines[2:4], other) == drifts[1:2]  # each document starts anew
-    assert all(map(torch.equal, before, translator.network.parameters()))
-    call("--corpus", corpus, "--model", model, "--elsewhere", str(other), monkeypatch=monkeypatch)
-    assert "other.tsv after learning from tiny.tsv" in capsys.readouterr().out
+    assert len({d.before for d in drifts}) == 1 and any(d.after.loss != d.before.loss for d in drifts)
+    assert all(d.entries == 0 for d in drifts)
+    second = Experiment(**told, learning=True, skip=2, limit=2)
+    assert elsewhere(second, there) == drifts[1:2]  # each document starts anew
+    remembering = elsewhere(Experiment(**told, memory=True), there)
+    assert all(d.entries and not d.lessons and d.after.loss == d.before.loss for d in remembering)
+    call("--corpus", corpus, "--model", model, "--elsewhere", f"{other}=1", monkeypatch=monkeypatch)
+    shown = capsys.readouterr().out
+    assert "other.tsv after tiny.tsv" in shown and "2 of 2" in shown
 
 
 def test_a_corpus_is_read_in_order_with_all_references(corpus: str) -> None:

@@ -27,10 +27,9 @@ from camit.search.revise import Settings
 from camit.simulate.elsewhere import elsewhere as drift_elsewhere
 from camit.simulate.metrics import compare
 from camit.simulate.report import Page, curves, write_results
-from camit.simulate.run import Experiment, Run, check_sources, prepare
+from camit.simulate.run import Experiment, Run, prepare
 from camit.simulate.store import Store
 from camit.simulate.tables import Table, build, table_name
-from camit.translator import load
 
 FORMATS = ("text", "markdown", "json")
 Progressing = Callable[[int], None]
@@ -86,8 +85,11 @@ def simulate(
         ),
     ] = None,
     elsewhere: Annotated[
-        Path | None,
-        typer.Option(help="Instead of one run: learn from each document, and score this other corpus after."),
+        str | None,
+        typer.Option(
+            help="Instead of one run: confirm each document with --memory, --learning or (neither named) "
+            "both, and score this other corpus (FILE or FILE=LINES) before and after."
+        ),
     ] = None,
     results: Annotated[Path | None, typer.Option(help="Write the whole results page to this file.")] = None,
     word_model: Annotated[
@@ -162,7 +164,7 @@ def simulate(
 def _check_outputs(
     *,
     table: str | None,
-    elsewhere: Path | None,
+    elsewhere: str | None,
     results: Path | None,
     against: Path | None,
     json: Path | None,
@@ -240,22 +242,33 @@ def _rendered(table: Table, form: str) -> str:
     return table.as_markdown() if form == "markdown" else table.as_text()
 
 
-def _elsewhere(base: Experiment, other: Path, announce: Callable[[Experiment, int], Progressing]) -> Table:
-    """What learning from the documents of a corpus does to another one."""
-    settled, lines = prepare(base)
-    translator = load(base.model)
-    check_sources(translator, settled.corpus, lines)
-    drifts = drift_elsewhere(translator, lines, other, progress=announce(settled, len(lines)))
+def _elsewhere(base: Experiment, spec: str, announce: Callable[[Experiment, int], Progressing]) -> Table:
+    """What the documents of a corpus leave behind for another one."""
+    if not (base.memory or base.learning):
+        base = msgspec.structs.replace(base, memory=True, learning=True)
+    other = _on(msgspec.structs.replace(base, limit=None, skip=0), spec)
+    drifts = drift_elsewhere(base, other, lambda lines: announce(base, lines))
     rows = [
-        (d.document, f"{d.accepted} of {d.lessons}", f"{d.before:.4f}", f"{d.after:.4f}", f"{d.change:+.2%}")
+        (
+            d.document,
+            str(d.entries),
+            f"{d.accepted} of {d.lessons}",
+            f"{d.before.loss:.4f}",
+            f"{d.after.loss / d.before.loss - 1.0:+.2%}",
+            f"{d.before.bleu:.2f}",
+            f"{d.after.bleu - d.before.bleu:+.2f}",
+        )
         for d in drifts
     ]
     return Table(
         "elsewhere",
-        f"Loss of {other.name} after learning from {Path(base.corpus).name}",
-        ("document", "lessons accepted", "before", "after", "change"),
+        f"{Path(other.corpus).name} after {Path(base.corpus).name}",
+        ("document", "entries", "lessons accepted", "loss", "change", "BLEU", "change"),
         tuple(rows),
-        ("Negative log-probability per piece of the references, mean of both directions.",),
+        (
+            "Loss: negative log-probability per piece of the references, mean of both directions, as "
+            "learning leaves it. BLEU: of drafts, with what is remembered and learned.",
+        ),
     )
 
 

@@ -1,60 +1,92 @@
-"""What learning from a document does to text of another kind: the loss of another corpus before and after."""
+"""What a document leaves behind for text of another kind: loss and BLEU of another corpus before and after.
+
+Learning must not unlearn, and a memory full of words from elsewhere must not meddle.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from camit.corpus import Pair, documents
-from camit.learning import OnlineLearner
-from camit.simulate.corpus import read_lines
+import msgspec
+
+from camit.corpus import documents
+from camit.simulate.history import History
+from camit.simulate.metrics import columns
+from camit.simulate.run import Experiment, check_sources, prepare
+from camit.simulate.screen import text
 from camit.training.scores import losses
 from camit.training.start import dev_batches
-from camit.translator import Translator
+from camit.translator import load
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Of the other corpus."""
+
+    loss: float  # per piece of the references, mean of both directions; the memory has no part in it
+    bleu: float  # of drafts
 
 
 @dataclass(frozen=True)
 class Drift:
-    """One document, all of whose references were confirmed and learned from in order."""
+    """One document, all of whose references were confirmed in order."""
 
     document: str
     lessons: int
     accepted: int
-    before: float  # loss of the other corpus per piece, mean of both directions
-    after: float
-
-    @property
-    def change(self) -> float:
-        return self.after / self.before - 1.0
+    entries: int  # in the memory at the end
+    before: Effect
+    after: Effect
 
 
 def elsewhere(
-    translator: Translator,
-    lines: Sequence[Pair],
-    other: Path,
-    *,
-    progress: Callable[[int], None] = lambda done: None,
+    experiment: Experiment,
+    other: Experiment,
+    announce: Callable[[int], Callable[[int], None]] = lambda lines: lambda done: None,
 ) -> list[Drift]:
-    """Learn from each document of a corpus, beginning with the checkpoint's own weights each time."""
+    """Confirm each document of a corpus from its beginning, with memory and learning as the experiment says,
+    and look at the corpus of the other one after each."""
+    translator = load(experiment.model)
+    experiment, lines = prepare(experiment)
+    other, others = prepare(other)
+    for corpus, pairs in ((experiment.corpus, lines), (other.corpus, others)):
+        check_sources(translator, corpus, pairs)
     vocabularies = translator.source_vocabulary, translator.target_vocabulary
-    batches = dev_batches(other, read_lines(other), *vocabularies)
+    batches = dev_batches(Path(other.corpus), others, *vocabularies)
+    sessions = list(documents(lines))
+    progress = announce(len(lines) + (len(sessions) + 1) * len(others))
+    rules = msgspec.structs.replace(experiment, revisions=0).rules()
 
-    def loss() -> float:
+    def effect(history: History) -> Effect:
         forward, backward, pieces = losses(translator.network, batches)
-        return (forward + backward) / (2 * pieces)
+        drafts = []
+        for line in others:
+            [played] = rules.play(translator, [line], history.readers(line.source))
+            drafts.append(text(played.draft))
+            progress(1)
+        bleu = other.judge.bleu().corpus_score(drafts, columns([line.references for line in others]))
+        return Effect((forward + backward) / (2 * pieces), float(bleu.score))
 
-    before = loss()
+    def history(*, memory: bool, learning: bool) -> History:
+        return History(
+            translator, rules.judge, memory=memory, learning=learning, confirmed=experiment.confirmed
+        )
+
+    before = effect(history(memory=False, learning=False))
     found = []
-    for document in documents(lines):
-        learner = OnlineLearner(translator)
+    for document in sessions:
+        carried = history(memory=experiment.memory, learning=experiment.learning)
         try:
             for line in document:
-                pieces = tuple(translator.target_vocabulary.encode(line.target))
-                learner.learn(translator.encode_source(line.source), pieces)
+                [played] = rules.play(translator, [line], carried.readers(line.source))
+                carried.confirm(played)
                 progress(1)
-            accepted = sum(lesson.accepted for lesson in learner.lessons)
-            found.append(Drift(document[0].document, len(document), accepted, before, loss()))
+            lessons = carried.lessons
+            accepted = sum(lesson.accepted for lesson in lessons)
+            after = effect(carried)
+            found.append(Drift(document[0].document, len(lessons), accepted, carried.entries, before, after))
         finally:
-            learner.reset()
+            carried.forget()
     return found

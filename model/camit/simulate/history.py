@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from camit.learning import OnlineLearner
+from camit.learning import Lesson, OnlineLearner
 from camit.memory import RevisionMemory
 from camit.plan import Span, Version, written
 from camit.search.problem import Phrase
@@ -56,6 +56,15 @@ class History:
             and self._memory is not None
         ):
             self._memory.rekey()
+
+    @property
+    def lessons(self) -> tuple[Lesson, ...]:
+        return self._learner.lessons if self._learner is not None else ()
+
+    @property
+    def entries(self) -> int:
+        """How many words are remembered."""
+        return len(self._memory.entries) if self._memory is not None else 0
 
     def forget(self) -> None:
         """Back to the state before the first sentence."""

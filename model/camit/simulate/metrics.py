@@ -226,7 +226,7 @@ def figures(sentences: Sequence[Sentence], judge: Judge) -> Figures:
     if not sentences:
         raise InputError("there are no sentences to compute figures of.")
     metrics = quality_metrics(judge)
-    references = columns(sentences)
+    references = columns(s.references for s in sentences)
     quality = []
     for k in range(len(sentences[0].outputs)):
         outputs = [sentence.outputs[k] for sentence in sentences]
@@ -270,9 +270,9 @@ def quality_metrics(judge: Judge) -> dict[str, Metric]:
     }
 
 
-def columns(sentences: Sequence[Sentence]) -> list[list[str]]:
+def columns(references: Iterable[Sequence[str]]) -> list[list[str]]:
     """References as sacrebleu takes them: first all first ones, then all second ones."""
-    return [list(column) for column in zip(*(s.references for s in sentences), strict=True)]
+    return [list(column) for column in zip(*references, strict=True)]
 
 
 def later_half(sentences: Sequence[Sentence]) -> list[Sentence]:
@@ -344,7 +344,9 @@ def compare(
     ours: Sequence[Sentence], theirs: Sequence[Sentence], judge: Judge, k: int, samples: int = SAMPLES
 ) -> Comparison:
     """Two runs over the same lines after k revisions."""
-    if [s.line for s in ours] != [s.line for s in theirs] or columns(ours) != columns(theirs):
+    references = columns(s.references for s in ours)
+    same = references == columns(s.references for s in theirs)
+    if not same or [s.line for s in ours] != [s.line for s in theirs]:
         raise InputError(
             "the two runs are not over the same lines; simulate both with the same corpus and limit."
         )
@@ -355,7 +357,7 @@ def compare(
     ]
     if systems[0][1] == systems[1][1]:
         return Comparison(k, 0.0, 1.0)  # sacrebleu's resampling finds equals significantly different
-    test = PairedTest(systems, {"BLEU": judge.bleu()}, columns(ours), test_type="bs", n_samples=samples)
+    test = PairedTest(systems, {"BLEU": judge.bleu()}, references, test_type="bs", n_samples=samples)
     _, scores = test()
     base, mine = scores["BLEU"]
     assert isinstance(base, Result) and isinstance(mine, Result) and mine.p_value is not None
