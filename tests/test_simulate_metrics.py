@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import sacrebleu
@@ -10,8 +11,9 @@ import sacrebleu
 import camit
 from camit.corpus import Pair
 from camit.errors import InputError
-from camit.plan import Version
+from camit.plan import Fixed, Version
 from camit.simulate import metrics
+from camit.simulate.history import typed_spans
 from camit.simulate.metrics import (
     Effort,
     End,
@@ -57,10 +59,11 @@ CAT = played(
 
 def test_effort_is_what_the_hands_did() -> None:
     found = figures([record(CAT, Judge(), 1)], Judge())
-    # Typed: "cat", then "the" by hand; a click each, one to accept. The reference: 7 words, 23 characters.
+    # Typed: "cat", then "the" by hand, a key to end each; a click each, one to accept.
+    # The reference: 7 words, 23 characters.
     assert found.wsr == pytest.approx(2 / 7)
     assert found.mar == pytest.approx(3 / 23)
-    assert found.ksmr == pytest.approx((6 + 3) / 23)
+    assert found.ksmr == pytest.approx((6 + 2 + 3) / 23)
     assert found.revisions_per_sentence == 1
     assert found.success_rate == 0
     assert found.revisions_to_success is None
@@ -70,8 +73,15 @@ def test_effort_of_fewer_revisions_counts_more_work_by_hand() -> None:
     found = figures([record(CAT, Judge(), 1).cut(0)], Judge())
     # "cat" and "the" by hand: the same words and keys, two places, one to accept.
     assert found.wsr == pytest.approx(2 / 7)
-    assert found.ksmr == pytest.approx((6 + 3) / 23)
+    assert found.ksmr == pytest.approx((6 + 2 + 3) / 23)
     assert len(found.revisions) == 1
+
+
+def test_words_typed_together_have_spaces_between_them() -> None:
+    one = played(1, ["the cat sat on the mat."], ["the mat."], [])
+    found = figures([record(one, Judge(), 0)], Judge())
+    assert found.wsr == pytest.approx(4 / 7)
+    assert found.ksmr == pytest.approx((len("cat sat on the") + 1 + 2) / 23)
 
 
 def test_words_too_many_cost_a_key_and_no_word() -> None:
@@ -91,6 +101,16 @@ def test_a_sentence_cut_short_is_what_fewer_revisions_had_made_of_it() -> None:
     less = played(1, ["the cat sat on the mat."], screens[:2], edits[:1])
     assert record(whole, Judge(), 2).success == 2
     assert record(whole, Judge(), 2).cut(1) == record(less, Judge(), 1)
+
+
+def test_the_user_typed_what_was_told_and_what_was_wrong_in_the_end_and_nothing_else() -> None:
+    vocabulary = word_vocabulary()
+    told = Fixed(1, 2, (True,))  # "cat"; "sat" was mended by the system, "the mat" is typed by hand
+    shown = replace(screen("the cat sat on a dog."), fixed=(told,))
+    reference = Reference.of("the cat sat on the mat.", vocabulary)
+    pieces = tuple(vocabulary.encode(reference.text))
+    spans = typed_spans(shown, reference, pieces, vocabulary, Judge())
+    assert [vocabulary.decode(pieces[start:stop]) for start, stop in spans] == ["cat", "the", "mat"]
 
 
 def test_success_counts_the_revisions_it_took() -> None:
@@ -173,7 +193,7 @@ def test_bleu_chrf_and_ter_are_sacrebleus() -> None:
 
 
 def test_a_language_without_spaces_is_compared_character_by_character() -> None:
-    judge, reference = Judge(language="zh"), Reference("今天天气很好。", ())
+    judge, reference = Judge(language="zh"), Reference("今天天气很好。", (), ())
     near, far = (judge.score(text, [reference]) for text in ("今天天气不好。", "他们都走了。"))
     assert 20 < near < 100 and far < near
     assert "tok:zh" in figures([row(1, "今天", "今天")], judge).signatures["bleu"]

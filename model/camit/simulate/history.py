@@ -14,7 +14,7 @@ from camit.search.problem import Phrase
 from camit.search.revise import Readers
 from camit.simulate.rounds import Round
 from camit.simulate.screen import words
-from camit.simulate.users import Judge, Reference, blocks
+from camit.simulate.users import Judge, Reference, matches
 from camit.text import Vocabulary
 from camit.translator import Translator
 
@@ -47,7 +47,7 @@ class History:
         else:
             nearest = self._judge.nearest(words(played.screen), played.references)
             pieces = tuple(vocabulary.encode(nearest.text))
-            spans = typed_spans(played.draft, nearest, pieces, vocabulary, self._judge)
+            spans = typed_spans(played.screen, nearest, pieces, vocabulary, self._judge)
         if self._memory is not None:
             self._memory.write(played.line.source, ids, pieces, spans, played.line.line)
         if (
@@ -75,12 +75,11 @@ class History:
 
 
 def typed_spans(
-    draft: Version, reference: Reference, pieces: Phrase, vocabulary: Vocabulary, judge: Judge
+    screen: Version, reference: Reference, pieces: Phrase, vocabulary: Vocabulary, judge: Judge
 ) -> list[Span]:
-    """Words of a confirmed reference that the draft did not have, one by one, as slices of its pieces."""
+    """Words of a confirmed reference that the user typed, as slices of its pieces: those told in revisions,
+    and those that were still wrong and typed by hand in the end, one by one."""
     slices = [(word.start, word.stop) for word in vocabulary.words(pieces)]
-    return [
-        slices[j]
-        for block in blocks(judge.keys(words(draft)), judge.keys(reference.words))
-        for j in range(block.first, block.last)
-    ]
+    told = {at for f in screen.fixed for at, mine in enumerate(f.mine, f.start) if mine}
+    stands = {j: i for i, j in matches(judge.keys(words(screen)), judge.keys(reference.words))}
+    return [span for j, span in enumerate(slices) if j not in stands or stands[j] in told]

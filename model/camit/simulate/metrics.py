@@ -3,8 +3,9 @@
 Quality is sacrebleu's corpus BLEU, chrF and TER. Effort follows the usual definitions of interactive
 translation (Barrachina et al. 2009): WSR, words typed per reference word; MAR, mouse actions per reference
 character, one for each place the user goes to and one to accept the sentence; KSMR, keystrokes and mouse
-actions per reference character. A sentence that is not right after the last revision is finished by hand,
-word by word, and that effort counts too: so protocols of different success compare.
+actions per reference character. As in a session, what is typed at a place ends with a key of its own, and a
+deletion is that key alone. A sentence that is not right after the last revision is finished by hand, and that
+effort counts too: so protocols of different success compare.
 """
 
 from __future__ import annotations
@@ -168,17 +169,17 @@ def _end(played: Round, judge: Judge, k: int, lexicon: Lexicon) -> End:
 
 
 def turn_effort(typed: str) -> Effort:
-    """One click and the word typed; a deletion is one key."""
-    return Effort(words=1 if typed else 0, keystrokes=len(typed) or 1, mouse=1)
+    """One click, the word typed, and the key that ends it."""
+    return Effort(words=1 if typed else 0, keystrokes=len(typed) + 1, mouse=1)
 
 
 def hand_effort(left: Sequence[Block], reference: Reference) -> Effort:
-    """Finishing without help: at each place a click, and the right words typed over the wrong ones; where
-    there are none to type, one key deletes."""
+    """Finishing without help: at each place a click, the right words typed over the wrong ones with the
+    spaces between them, and a key to end it; where there are none to type, it deletes."""
     effort = Effort()
     for block in left:
         missing = reference.words[block.first : block.last]
-        effort += Effort(len(missing), sum(map(len, missing)) or 1, 1)
+        effort += Effort(len(missing), len(reference.between(block.first, block.last)) + 1, 1)
     return effort
 
 

@@ -168,8 +168,9 @@ def effort(base: Experiment, get: Get) -> Table:
         tuple(rows),
         (
             "For each word (WSR) or character (MAR, KSMR) of the reference: words typed; mouse actions, one "
-            "for each place and one to accept; keystrokes and mouse actions. A revision goes to one place "
-            "and tells one word; by hand all wrong words of a place are typed over at once.",
+            "for each place and one to accept; keystrokes (one ends what is typed at a place) and mouse "
+            "actions. A revision goes to one place and tells one word; by hand all wrong words of a place "
+            "are typed over at once.",
             "changed: words that differ between the screens before and after a revision, the fix included.",
             "ms: of a quarter of the revisions, drawn by lot, decoded once more alone on one thread.",
         ),
@@ -249,7 +250,10 @@ def history(base: Experiment, get: Get) -> Table:
 
 
 _TEST = "paired bootstrap (sacrebleu's, about one-sided)"
-_CONFIRMED = {"reference": "the reference says it", "screen": "it stands after the last revision"}
+_CONFIRMED = {
+    "reference": "the reference says it: what is still wrong in the end is typed by hand, word by word",
+    "screen": "it stands after the last revision",
+}
 
 
 def unk(base: Experiment, get: Get) -> Table:

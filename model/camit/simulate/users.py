@@ -21,7 +21,7 @@ from sacrebleu.metrics.bleu import BLEU
 from camit.errors import InputError
 from camit.plan import Version
 from camit.simulate.screen import Edit, by_hand, words
-from camit.text import Vocabulary, bleu_tokenizer
+from camit.text import Vocabulary, bleu_tokenizer, detokenise
 
 UserName = Literal["ideal", "ideal-fast", "left-to-right", "random"]
 FAST_PROPOSALS = 3  # how many candidates of the cheap ranking `ideal-fast` has decoded
@@ -33,10 +33,16 @@ class Reference:
 
     text: str
     words: tuple[str, ...]
+    spaces: tuple[bool, ...]  # before each of them
 
     @classmethod
     def of(cls, text: str, vocabulary: Vocabulary) -> Reference:
-        return cls(text, tuple(word.text for word in vocabulary.words(vocabulary.encode(text))))
+        found = vocabulary.words(vocabulary.encode(text))
+        return cls(text, tuple(w.text for w in found), tuple(w.space_before for w in found))
+
+    def between(self, first: int, last: int) -> str:
+        """Words `first:last` as they are written."""
+        return detokenise(zip(self.words[first:last], self.spaces[first:last], strict=True))
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ def blocks(mine: Sequence[str], theirs: Sequence[str]) -> list[Block]:
     """
     result: list[Block] = []
     at = start = 0
-    for i, j in [*_matches(mine, theirs), (len(mine), len(theirs))]:
+    for i, j in [*matches(mine, theirs), (len(mine), len(theirs))]:
         if i > at or j > start:
             result.append(Block(at, i, start, j))
         at, start = i + 1, j + 1
@@ -107,8 +113,8 @@ def distance(mine: Sequence[str], theirs: Sequence[str]) -> int:
     return sum(max(b.stop - b.start, b.last - b.first) for b in blocks(mine, theirs))
 
 
-def _matches(mine: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of equal words of a Levenshtein alignment; among the shortest, one with the most pairs."""
+def matches(mine: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs of places with equal words, by a Levenshtein alignment; of the shortest, one with most pairs."""
     n, m = len(mine), len(theirs)
     # cost[i][j]: edits and minus matches for mine[i:] and theirs[j:]
     cost = [[(m - j, 0) for j in range(m + 1)] for _ in range(n + 1)]
