@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 import camit
 from camit.errors import CamitError
+from camit.events import Clock
 from camit.interchange import Document, Sentence
 from camit.search.revise import Protocol
 from camit.text import normalise
@@ -21,7 +22,6 @@ from camit_widget import protocol
 from camit_widget.problems import StaleError, WidgetError, describe
 
 _FAINTEST_LOOK = 2  # percent; fainter cells cannot be seen in the heat map
-_PAUSE = 300.0  # seconds without an event after which nobody is taken to be working
 
 
 @dataclasses.dataclass
@@ -47,7 +47,7 @@ class Desk:
         self.row = 0
         self.studying: int | None = None
         self._lines: list[_Line] = []
-        self._clock = _Clock(session)
+        self._clock = Clock()
         self._forgotten: dict[int, camit.MemoryEntry] = {}  # by hand: they can be put back
         self._adopt()
         self._lines += [_Line(source) for source in sentences]
@@ -204,7 +204,7 @@ class Desk:
 
     def overview(self) -> protocol.Overview:
         self._adopt()
-        seconds = self._clock.seconds()
+        seconds = self._clock.read(self.session.events)
         translator = self.session.translator
         return protocol.Overview(
             model=translator.name,
@@ -333,28 +333,6 @@ class Desk:
             line.wording = wording
             line.version += 1
         return line.version
-
-
-class _Clock:
-    """Seconds spent on each draft, from the session's events; reads each event once."""
-
-    def __init__(self, session: camit.Session) -> None:
-        self._session = session
-        self._seen = 0
-        self._seconds: dict[int, float] = {}
-
-    def seconds(self) -> dict[int, float]:
-        events = self._session.events
-        for before, after in zip(
-            events[max(self._seen - 1, 0) :], events[max(self._seen, 1) :], strict=False
-        ):
-            # Background translation opens other drafts in between; only work on one and the same draft
-            # counts.
-            if before.draft == after.draft and after.draft is not None:
-                spent = min(after.time - before.time, _PAUSE)
-                self._seconds[after.draft] = self._seconds.get(after.draft, 0.0) + spent
-        self._seen = len(events)
-        return self._seconds
 
 
 def _percent(weight: float) -> protocol.Percent:

@@ -25,7 +25,7 @@ import camit
 from camit.errors import SessionError
 from camit.events import Event
 from camit.journal import FILE, Header, Journal, JournalWarning
-from camit.ledger import UNDO_CONFIRM, Noted
+from camit.ledger import UNDO, UNDO_CONFIRM, Noted
 from camit.soak import chance
 from camit.soak.state import differences, digest, everything
 from tests.helpers import tiny_translator
@@ -140,7 +140,7 @@ def test_a_confirmation_can_be_undone_exactly_after_coming_back(tmp_path: Path) 
     session.close()
     with camit.Session.restore(tmp_path / "s", toy()) as back:
         assert back.undo_confirm().source == WHY
-        assert differences(before, everything(back)) == ["events"]
+        assert differences(before, everything(back)) == ["events", "numbers"]
         assert not back.drafts[1].confirmed
         back.undo_confirm()
         assert back.memory.entries == () and back.learning.lessons == ()
@@ -299,6 +299,32 @@ def test_a_damaged_last_line_about_the_memory_leaves_the_memory_before_it(tmp_pa
     (tmp_path / "s" / FILE).write_bytes(b"".join(whole[:-1]) + whole[-1][:-20])
     with pytest.warns(JournalWarning), camit.Session.restore(tmp_path / "s", toy()) as session:
         assert [entry.text for entry in session.memory.entries] == ["carpet"]
+
+
+def test_a_last_line_that_lacks_nothing_but_its_end_is_kept(tmp_path: Path) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        session.memory.add("mat", "carpet")
+        session.memory.add("cat", "Felix")
+        state = everything(session)
+    whole = (tmp_path / "s" / FILE).read_bytes()
+    (tmp_path / "s" / FILE).write_bytes(whole[:-1])
+    assert differences(state, restored(tmp_path / "s")) == []
+    assert (tmp_path / "s" / FILE).read_bytes().startswith(whole)
+    with camit.Session.restore(tmp_path / "s", toy()) as session:
+        session.memory.add("dog", "Rex")
+        state = everything(session)
+    assert differences(state, restored(tmp_path / "s")) == []
+
+
+def test_a_draft_of_many_versions_keeps_its_steps_when_it_is_saved(tmp_path: Path) -> None:
+    with camit.Session(toy()) as session:
+        draft = session.open(CAT).replace(0, "zebra")
+        for _ in range(UNDO // 2 + 1):
+            draft.keep(1).release(1)
+        steps = draft.trace
+        session.save(tmp_path / "s")
+        state = everything(session)
+    assert steps and differences(state, restored(tmp_path / "s")) == []
 
 
 @pytest.mark.parametrize("tail", [b"\x00" * 600, b"{}\n", b'{"n":1', b"garbage\nand more\n", b"\xff\xfe\n"])

@@ -626,9 +626,33 @@ def test_what_is_exported_stands_in_its_sentence_and_is_known_when_it_comes_back
 def test_a_glossary_with_a_row_that_cannot_be_remembered_leaves_nothing(tmp_path: Path) -> None:
     memory = RevisionMemory(tiny_translator())
     (tmp_path / "terms.tsv").write_text(f"猫\tcat\n{'狗' * 500}\tdog\n", "utf-8")
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=r"terms\.tsv, line 2"):
         memory.import_tsv(tmp_path / "terms.tsv")
     assert memory.entries == ()
+
+
+def test_a_glossary_that_does_not_fit_beside_what_is_pinned_is_refused_whole(tmp_path: Path) -> None:
+    memory = RevisionMemory(tiny_translator(), size=3)
+    for text in ("cat", "dog"):
+        memory.pin(memory.add("猫", text).id)
+    (tmp_path / "terms.tsv").write_text("红\tred\n大\tbig\n", "utf-8")
+    with pytest.raises(InputError, match="room for 1"):
+        memory.import_tsv(tmp_path / "terms.tsv")
+    assert [entry.text for entry in memory.entries] == ["cat", "dog"]
+
+
+def test_only_line_breaks_end_a_row_of_a_glossary(tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_bytes("猫\u2028\tcat\r\n狗\tdog\r\n".encode())
+    entries = RevisionMemory(tiny_translator()).import_tsv(tmp_path / "terms.tsv")
+    assert [entry.text for entry in entries] == ["cat", "dog"]
+
+
+def test_a_glossary_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    memory = RevisionMemory(tiny_translator())
+    for place in (tmp_path, tmp_path / "no" / "terms.tsv"):
+        with pytest.raises(InputError, match="file"):
+            memory.export_tsv(place)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_glossary_goes_out_and_in(tmp_path: Path) -> None:

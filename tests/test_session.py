@@ -90,6 +90,39 @@ def test_an_untouched_draft_can_be_translated_anew_and_no_other(session: camit.S
         session.refresh(second)
 
 
+def test_a_draft_translated_anew_says_what_was_learned_since() -> None:
+    with camit.Session(camit.load("zh-en"), learning=False) as session:
+        draft = session.open("我们在面馆等你。")
+        term = session.memory.add("面馆", "noodle shop")
+        assert "noodle shop" in session.refresh(draft).text and session.events[-1].kind == "refresh"
+        told = len(session.events)
+        session.refresh(draft)
+        assert len(session.events) == told  # nothing new
+        session.memory.remove(term.id)
+        assert all(token.copied_from is None for token in session.refresh(draft).tokens)
+
+
+def test_an_entry_that_was_taken_back_leaves_its_number_to_no_other() -> None:
+    with camit.Session(camit.load("zh-en"), learning=False) as session:
+        session.confirm(session.open("那座教堂很旧。").replace(1, "chapel"))
+        [chapel] = session.memory.entries
+        waiting = session.open("我们在教堂等你。")
+        session.undo_confirm()
+        session.confirm(session.open("罗伯特昨天来了。").replace(0, "Robert"))
+        [robert] = session.memory.entries
+        assert robert.id != chapel.id
+        session.confirm(waiting)
+        assert session.memory[robert.id].copies == 0
+
+
+def test_a_confirmation_that_waits_when_the_session_is_closed_has_its_lesson() -> None:
+    session = camit.Session(toy())
+    draft = session.open(CAT).replace(0, "zebra")
+    confirmed = session.submit(lambda: session.confirm(draft))
+    session.close()
+    assert confirmed.result().before < 0.0 and draft.confirmed and len(session.learning.lessons) == 1
+
+
 def test_settings_change_from_one_revision_to_the_next(session: camit.Session) -> None:
     assert session.settings.beam == 2
     assert session.configure(beam=1, stability=1.0, protocol="replace-only").protocol == "replace-only"
@@ -173,7 +206,7 @@ def test_undoing_a_confirmation_is_exact(session: camit.Session) -> None:
     session.confirm(draft)
     assert session.undo_confirm() is draft
     after = everything(session)
-    assert differences(before, after) == ["events"]
+    assert differences(before, after) == ["events", "numbers"]
     assert not draft.confirmed and draft.can_undo
     draft.insert(1, "lion")
     session.confirm(draft)
@@ -186,10 +219,11 @@ def test_several_confirmations_can_be_undone_but_not_all(session: camit.Session)
         draft = session.open(WHY).replace(0, f"zebra{n}")
         states.append(everything(session))
         session.confirm(draft)
+    ahead = ("events", "drafts", "undo", "numbers")  # what goes on, whatever is undone
     for state in reversed(states[2:]):
         session.undo_confirm()
         now = everything(session)
-        assert [name for name in differences(state, now) if name not in ("events", "drafts", "undo")] == []
+        assert [name for name in differences(state, now) if name not in ahead] == []
     with pytest.raises(SessionError, match="no confirmation to undo"):
         session.undo_confirm()
     assert [draft.confirmed for draft in session.drafts] == [True, True] + [False] * UNDO_CONFIRM
@@ -374,7 +408,7 @@ def test_statistics_by_hand() -> None:
     events = [
         Event(100.0, "open", 0),
         Event(110.0, "replace", 0, "two words", 10, 1),
-        Event(115.0, "open", 1),  # nobody works on draft 0 meanwhile
+        Event(115.0, "open", 1),  # ahead of time: the person is still at draft 0
         Event(120.0, "visit", 0),
         Event(125.0, "confirm", 0, "", 0, 1),
         Event(130.0, "replace", 1, "never counted", 14, 1),
@@ -382,13 +416,23 @@ def test_statistics_by_hand() -> None:
         Event(9000.0, "confirm", 2, "", 0, 1),  # a pause, cut at five minutes
     ]
     results = [Result(0, words=5, characters=20, revisions=1), Result(2, words=5, characters=30, revisions=0)]
-    found = statistics(results, events)
+    found = statistics(results, events, "en")
     assert found.confirmed == 2
     assert found.revisions_per_sentence == 0.5
-    assert found.seconds_per_sentence == (10.0 + 5.0 + 300.0) / 2
+    assert found.seconds_per_sentence == (10.0 + 10.0 + 5.0 + 300.0) / 2
     assert found.wsr == pytest.approx(2 / 10)
     assert found.mar == pytest.approx(3 / 50)
     assert found.ksmr == pytest.approx((10 + 3) / 50)
+
+
+def test_a_document_may_be_opened_first_and_worked_on_then() -> None:
+    opened = [Event(float(n), "open", n) for n in range(3)]
+    worked = [Event(30.0, "replace", 0, "我们昨天", 4, 1), Event(31.0, "confirm", 0, "", 0, 1)]
+    after = [Event(40.0, "open", 3), Event(60.0, "confirm", 3, "", 0, 1)]
+    results = [Result(0, words=5, characters=20, revisions=1), Result(3, words=5, characters=20, revisions=0)]
+    found = statistics(results, [*opened, *worked, *after], "zh")
+    assert found.seconds_per_sentence == ((28.0 + 1.0) + 20.0) / 2
+    assert found.wsr == pytest.approx(2 / 10)  # two words, though no space says so
 
 
 def test_statistics_of_a_session(session: camit.Session) -> None:

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ LINES = [
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    source, target = piece_vocabulary("zh"), piece_vocabulary()
+    source, target = piece_vocabulary("xx"), piece_vocabulary()
     network = tiny_network("transformer", source=len(source), target=len(target), scale=2.0)
     folder = tmp_path_factory.mktemp("tiny")
     save_checkpoint(Checkpoint("tiny", network, source, target), folder)
@@ -49,7 +50,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def word_model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    source, target = word_vocabulary(language="zh"), word_vocabulary()
+    source, target = word_vocabulary(language="xx"), word_vocabulary()
     network = tiny_network("rnnsearch", source=len(source), target=len(target), scale=2.0)
     folder = tmp_path_factory.mktemp("words")
     save_checkpoint(Checkpoint("words", network, source, target), folder)
@@ -379,6 +380,9 @@ def test_a_corpus_that_is_none_is_refused_by_line(tmp_path: Path, content: str, 
         (["--against", "run.json", "--table", "ideal"], "--against"),
         (["--word-model", "rnn"], "--results"),
         (["--runs", __file__], "--runs"),
+        (["--json", "same.svg", "--plot", "same.svg"], "two results at once"),
+        (["--json", "x" * 255], "cannot be written"),
+        (["--limit", "9" * 25], "limit"),
     ],
 )
 def test_wrong_options_are_one_line_that_says_what_is_right(
@@ -392,6 +396,66 @@ def test_wrong_options_are_one_line_that_says_what_is_right(
         call("--corpus", corpus, *options, monkeypatch=monkeypatch)
     error = capsys.readouterr().err
     assert message in error and "Traceback" not in error
+
+
+def test_what_is_read_is_not_written_over(
+    model: str,
+    corpus: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mine = tmp_path / "mine.tsv"
+    mine.write_bytes(Path(corpus).read_bytes())
+    for options in (["--json", str(mine)], ["--results", str(mine)], ["--json", f"{tmp_path}/./mine.tsv"]):
+        with pytest.raises(SystemExit):
+            call("--corpus", f"{mine}=2", "--model", model, *options, monkeypatch=monkeypatch)
+        assert "would be written over" in capsys.readouterr().err
+    assert mine.read_bytes() == Path(corpus).read_bytes()
+
+
+def test_figures_are_shown_though_they_cannot_be_stored(
+    model: str,
+    corpus: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("camit.simulate.command.write_atomically", full)
+    options = ("--model", model, "--revisions", "0", "--json", str(tmp_path / "run.json"))
+    with pytest.raises(SystemExit):
+        call("--corpus", f"{corpus}=2", *options, monkeypatch=monkeypatch)
+    shown = capsys.readouterr()
+    assert "BLEU" in shown.out
+    assert "run.json could not be written (No space left on device)" in " ".join(shown.err.split())
+
+
+def test_a_corpus_of_other_languages_is_refused(tmp_path: Path) -> None:
+    swapped = tmp_path / "swapped.tsv"
+    swapped.write_text("d\tGood morning.\t早上好。\nd\tThank you.\t谢谢。\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"swapped\.tsv, line 1.*'zh'.*swapped"):
+        prepare(Experiment(model="zh-en", corpus=str(swapped)))
+
+
+def test_stored_files_that_are_no_runs_are_passed_over(model: str, corpus: str, tmp_path: Path) -> None:
+    chosen = experiment(model, corpus, user="left-to-right", revisions=1, limit=2)
+    odd = tmp_path / "ti[1]ny.tsv"
+    odd.write_bytes(Path(corpus).read_bytes())
+    runs = tmp_path / "runs"
+    (runs / "ti[1]ny-folder.json").mkdir(parents=True)
+    (runs / "ti[1]ny-half.json").write_bytes(b'{"a": "\xff"}')
+    played: list[Experiment] = []
+
+    def announce(one: Experiment, lines: int) -> Callable[[int], None]:
+        played.append(one)
+        return lambda done: None
+
+    for _ in range(2):
+        Store(runs, 1, announce).get(msgspec.structs.replace(chosen, corpus=str(odd)))
+    assert len(played) == 1
 
 
 def test_results_that_are_none_and_unknown_tables_are_refused() -> None:

@@ -356,6 +356,63 @@ def test_a_file_that_cannot_be_written_is_refused_and_nothing_is_made(name: str,
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
 
 
+def test_a_result_may_not_take_the_place_of_what_is_read(tmp_path: Path) -> None:
+    corpus, out = write_corpus(tmp_path / "toy.tsv"), tmp_path / "out"
+    text = corpus.read_bytes()
+    with pytest.raises(InputError, match="written over"):
+        call("train", *toy_command(corpus, out, 1), "--json", corpus)
+    call("train", *toy_command(corpus, out, 1))
+    for victim in (out / "config.json", out / "log.jsonl"):
+        with pytest.raises(InputError, match="written over"):
+            call("train", "--out", out, "--resume", "--steps", "2", "--json", victim)
+    with pytest.raises(InputError, match="written over"):
+        call("evaluate", "--model", out, "--corpus", corpus, "--json", corpus)
+    assert corpus.read_bytes() == text and RunFolder(out).settings().steps == 1
+
+
+def test_a_start_that_failed_leaves_nothing_to_the_next_one(tmp_path: Path) -> None:
+    corpus = tmp_path / "toy.tsv"
+    write_corpus(corpus, [("Ich kenne das Haus.", "the house")] * 3 + [("x", "y" * 200)])
+    cache = RunFolder(tmp_path / "out").cache
+    cache.mkdir(parents=True)
+    for side in ("source", "target"):  # as if it had ended before its settings were stored
+        (cache / f"{side}.model").write_bytes(b"of other text")
+    train(tmp_path / "out", settings_for(write_corpus(corpus), steps=1))
+    assert camit.load(tmp_path / "out").translate("das Haus kenne ich.").text is not None
+
+
+def test_swapped_columns_are_told_before_vocabularies_are_made(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "toy.tsv", [(f"word {n}", f"词{n}") for n in range(20)])
+    with pytest.raises(CorpusError, match="swapped"):
+        train(tmp_path / "out", settings_for(corpus, source="zh", target="en"))
+    assert list(RunFolder(tmp_path / "out").cache.iterdir()) == []
+
+
+def test_a_state_that_cannot_be_used_leaves_the_settings_of_the_run(tmp_path: Path) -> None:
+    corpus, out = write_corpus(tmp_path / "toy.tsv"), tmp_path / "out"
+    call("train", *toy_command(corpus, out, 2))
+    state = out / "training" / "state.safetensors"
+    whole = state.read_bytes()
+    train(tmp_path / "other", settings_for(corpus, steps=1, arch="rnnsearch"))
+    for broken in (whole[:1000], (tmp_path / "other" / "training" / "state.safetensors").read_bytes()):
+        state.write_bytes(broken)
+        with pytest.raises(TrainingError, match="put it back from a copy"):
+            call("train", "--out", out, "--resume", "--steps", "9", "--rate", "0.5")
+    state.write_bytes(whole)
+    assert (RunFolder(out).settings().steps, RunFolder(out).settings().rate) == (2, 3e-3)
+    call("train", "--out", out, "--resume", "--steps", "3")
+
+
+def test_a_damaged_cache_is_made_anew(tmp_path: Path) -> None:
+    corpus, out = write_corpus(tmp_path / "toy.tsv"), tmp_path / "out"
+    train(out, settings_for(corpus, steps=1))
+    [cached] = RunFolder(out).cache.glob("toy-*")
+    (cached / "source.npy").write_bytes(b"half")
+    assert train(out, settings_for(corpus, steps=2), resume=True).position.step == 2
+    (cached / "report.json").write_bytes(b"")
+    assert train(out, settings_for(corpus, steps=3), resume=True).position.step == 3
+
+
 def test_a_card_says_what_a_run_stored_and_what_was_measured(tmp_path: Path) -> None:
     corpus, out, scores = write_corpus(tmp_path / "toy.tsv"), tmp_path / "out", tmp_path / "scores.json"
     train(tmp_path / "first", settings_for(corpus, steps=1))
@@ -544,6 +601,8 @@ def test_the_rate_warms_up_holds_falls_and_cools_down() -> None:
         ({"minutes": 0.0}, "--minutes"),
         ({"smoothing": 1.0}, "--smoothing"),
         ({"seed": -1}, "--seed"),
+        ({"target": "zh-CN"}, "not zh-CN"),
+        ({"source": ""}, "--source"),
         ({"train": (Mixture(path="x.tsv", weight=0.0),)}, "x.tsv: a weight"),
     ],
 )

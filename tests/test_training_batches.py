@@ -60,6 +60,8 @@ def test_a_round_reads_each_line_as_often_as_its_weight(tmp_path: Path, vocabula
     assert set(counts.values()) == {3}
     half = BatchSource([corpus], [Mixture(path="a", weight=0.5)], source=vocabulary, pieces=30, seed=1)
     assert 5 < len(rows_of(half)) < 30
+    little = BatchSource([corpus], [Mixture(path="a", weight=1e-6)], source=vocabulary, pieces=30, seed=1)
+    assert len(rows_of(little)) == 1  # a round is never empty
 
 
 def test_joined_lines_are_neighbours_of_one_document_and_none_is_lost(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -128,7 +130,8 @@ def save_checkpoint(checkpoint: Checkpoint, directory: Path) -> None:
     """
     directory.mkdir(parents=True, exist_ok=True)
     file = _WEIGHTS[0]
-    if (directory / "config.json").exists() and _read_config(directory / "config.json").weights == file:
+    complete = (directory / "config.json").exists()
+    if complete and _read_config(directory / "config.json").weights == file:
         file = _WEIGHTS[1]
     half = {
         name: tensor.detach().to(torch.float16).contiguous()
@@ -138,7 +141,7 @@ def save_checkpoint(checkpoint: Checkpoint, directory: Path) -> None:
     write_atomically(directory / file, data)
     for side, vocabulary in (("source", checkpoint.source), ("target", checkpoint.target)):
         path = directory / f"{side}.{_SUFFIX[vocabulary.kind]}"
-        if not path.exists():  # the vocabularies of a checkpoint never change
+        if not (path.exists() and complete):  # the vocabularies of a checkpoint never change
             vocabulary.save(path.with_name(path.name + ".part"))
             path.with_name(path.name + ".part").replace(path)
     config = CheckpointConfig(
@@ -156,16 +159,24 @@ def save_checkpoint(checkpoint: Checkpoint, directory: Path) -> None:
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace a file in one step: a reader, or a crash, sees the old content or the new, never half of it."""
     temporary = path.with_name(path.name + ".part")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
 
 
-def check_writable(path: Path) -> None:
-    """Refuse a file that `write_atomically` could not write, before the work is done that goes into it."""
+def check_writable(path: Path, read: Iterable[Path | str] = ()) -> None:
+    """Refuse a file that `write_atomically` could not write, before the work is done that goes into it; and
+    one of those that are `read` for that work."""
     folder = path.parent
+    if path.exists() and any(Path(one).exists() and path.samefile(one) for one in read):
+        raise InputError(f"{path} is read here and would be written over; give the result another name.")
     if path.exists() and not path.is_file():
         raise InputError(
             f"{path} is a folder or a device, so no file can be written there; give the name of a file."
@@ -178,11 +189,14 @@ def check_writable(path: Path) -> None:
         raise InputError(
             f"{path} cannot be written: {folder} is a file, not a folder; choose a file in a folder."
         )
-    if not os.access(folder, os.W_OK | os.X_OK):
+    probe = path.with_name(path.name + ".part")
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
         raise InputError(
-            f"{path} cannot be written: the folder {folder} is read-only for you; choose a file in one of "
-            "your own."
-        )
+            f"{path} cannot be written ({error.strerror}); choose a file in a folder of your own."
+        ) from error
 
 
 def read_tensors(path: Path, digest: str | None = None) -> dict[str, Tensor]:

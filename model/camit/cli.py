@@ -5,6 +5,7 @@ Each room brings its own command module, imported only when its command is calle
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -59,7 +60,10 @@ def main() -> None:
         if sys.argv[1:2] == ["train"]:
             import_module("camit.training.command").restart_with_environment()
         app()
-    except CamitError as error:
+    except BrokenPipeError:  # whoever read the output, say `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except (CamitError, OSError) as error:
         Console(stderr=True, soft_wrap=True).print(
             f"[bold red]error:[/] {escape(str(error))}", markup=True, highlight=False
         )

@@ -121,6 +121,11 @@ class Journal:
     def go_on(self, needed: Iterable[File]) -> None:
         """The session is restored: cut off what was damaged, and remove snapshots that nothing needs."""
         path = self.directory / FILE
+        with path.open("rb") as file:
+            file.seek(self._size - 1)
+            whole = file.read(1) == b"\n"
+        if not whole:  # a last line that lacks its end
+            self._size += os.write(self._descriptor, b"\n")
         dropped = path.stat().st_size - self._size
         if dropped:
             with path.open("rb") as file:
@@ -219,9 +224,11 @@ def _parsed(line: bytes) -> _Line | None:
 def _good_lines(path: Path, data: bytes) -> tuple[list[bytes], int]:
     """The records up to the first damaged line, and where they end; an error if good ones stand behind it."""
     lines = data.split(b"\n")
+    if _parsed(lines[-1]) is None:  # nothing, or half a line; but a line may lack nothing but its end
+        del lines[-1]
     good: list[bytes] = []
     end = 0
-    for at, line in enumerate(lines[:-1]):  # behind the last line break there is nothing, or half a line
+    for at, line in enumerate(lines):
         if at == 0:
             _check_version(path, line)
         parsed = _parsed(line)
@@ -234,7 +241,7 @@ def _good_lines(path: Path, data: bytes) -> tuple[list[bytes], int]:
                 )
             break
         good.append(bytes(parsed.record))
-        end += len(line) + 1
+        end = min(end + len(line) + 1, len(data))
     if not good:
         raise SessionError(f"{path} is empty or damaged from its first line on; put it back from a copy.")
     return good, end

@@ -193,12 +193,13 @@ class Saved(Record, frozen=True):
 
 
 class Drafted(Record, frozen=True):
-    """A draft with all its versions."""
+    """A draft with all its versions; `before` is what the first of them, maybe the 200th, was made from."""
 
     source: str
     versions: tuple[StoredVersion, ...]
     at: int
     confirmed: bool
+    before: tuple[Token, ...] = ()
 
 
 AnyRecord = (
@@ -318,7 +319,8 @@ class Ledger:
             case Drafted(source=source, versions=stored_versions, at=at, confirmed=confirmed):
                 versions: list[Version] = []
                 for stored in stored_versions:
-                    versions.append(stored.version(versions[-1] if versions else None, self.vocabulary))
+                    version = stored.version(versions[-1] if versions else None, self.vocabulary)
+                    versions.append(version if versions else replace(version, before=record.before))
                 if not 0 <= at < len(versions):
                     raise SessionError("it shows a version that is not there")
                 self.pages.append(Page(source, History(tuple(versions), at), confirmed))
@@ -338,7 +340,13 @@ class Ledger:
         )
         for page in self.pages:
             versions = tuple(StoredVersion.of(v, self.vocabulary) for v in page.history.versions)
-            yield Drafted(source=page.source, versions=versions, at=page.history.at, confirmed=page.confirmed)
+            yield Drafted(
+                source=page.source,
+                versions=versions,
+                before=page.history.versions[0].before,
+                at=page.history.at,
+                confirmed=page.confirmed,
+            )
         for event in self.events:
             yield Noted(event=event)
 

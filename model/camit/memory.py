@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from camit.alignment import ANCHORS, Alignment, Anchor, Characters, match_anchors, says_something
-from camit.checkpoint import write_atomically
+from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError, SessionError
 from camit.gate import Gates, Keys, Match, MemoryReader
 from camit.networks import Features
@@ -312,20 +312,25 @@ class RevisionMemory:
         """Rows `source<TAB>translation` of a glossary become entries; all rows are checked before any is
         added."""
         rows = _read_tsv(Path(path))
-        if len(rows) > self.settings.size:
-            raise InputError(
-                f"{path} has {len(rows)} rows; the memory holds {self.settings.size}. "
-                "Shorten the file or make a larger memory."
-            )
         known = {(_exported(e), e.text) for e in self._entries}
-        new = [row for row in rows if row not in known]
-        for source, text in new:
-            self._term(source, text)
+        new = {row: line for row, line in rows.items() if row not in known}
+        room = self.settings.size - sum(entry.pinned for entry in self._entries)
+        if len(new) > room:
+            raise InputError(
+                f"{path} has {len(new)} rows that are new; the memory has room for {room} beside what is "
+                "pinned. Shorten the file, unpin entries or make a larger memory."
+            )
+        for (source, text), line in new.items():
+            try:
+                self._term(source, text)
+            except InputError as error:
+                raise InputError(f"{path}, line {line}: {error}") from error
         return tuple(self.add(source, text) for source, text in new)
 
     def export_tsv(self, path: str | Path) -> None:
         """Write all entries as `source<TAB>translation`, a file `import_tsv` reads again."""
         lines = dict.fromkeys(f"{_exported(e)}\t{e.text}\n" for e in self._entries)
+        check_writable(Path(path))
         write_atomically(Path(path), "".join(lines).encode())
 
     # Reading
@@ -567,14 +572,15 @@ def _spaced(words: Iterable[str]) -> str:
     return f" {' '.join(words)} ".lower()
 
 
-def _read_tsv(path: Path) -> list[tuple[str, str]]:
+def _read_tsv(path: Path) -> dict[tuple[str, str], int]:
+    """The rows of a glossary, each with the number of its (last) line."""
     try:
-        lines = path.read_text("utf-8-sig").splitlines()
+        lines = path.read_text("utf-8-sig").split("\n")  # splitlines() knows ten more ends of a line
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path} cannot be read as a glossary ({error}); give UTF-8 text, source<TAB>translation."
         ) from error
-    rows: dict[tuple[str, str], None] = {}
+    rows: dict[tuple[str, str], int] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or (line.startswith("#") and "\t" not in line):
             continue
@@ -586,7 +592,7 @@ def _read_tsv(path: Path) -> list[tuple[str, str]]:
         rows[
             normalise(columns[0], what=f"{path}, line {number}"),
             normalise(columns[1], what=f"{path}, line {number}"),
-        ] = None
+        ] = number
     if not rows:
         raise InputError(f"{path} has no rows; a glossary has lines source<TAB>translation.")
-    return list(rows)
+    return rows

@@ -135,7 +135,7 @@ class Session:
         """Effort over the confirmed sentences: revisions and seconds per sentence, WSR, MAR, KSMR."""
         confirmed = [draft for draft in self._drafts if draft.confirmed]
         results = [Result(d.id, len(d.tokens), len(d.text), d.revisions) for d in confirmed]
-        return statistics(results, self.events)
+        return statistics(results, self.events, self.translator.target_vocabulary.language)
 
     # What a person does
 
@@ -161,7 +161,7 @@ class Session:
             if not draft.untouched:
                 raise SessionError("only a draft that nobody has worked on can be translated anew.")
             version = self.engine.first(draft.source, self.settings)
-            if version.pieces != draft.pieces:
+            if version.pieces != draft.pieces or _copied(version) != _copied(draft.version):
                 self._record_first(draft, version, "refresh")
                 self._tell()
             return draft
@@ -212,10 +212,13 @@ class Session:
                 raise SessionError("no confirmation to undo; the last few of a session can be taken back.")
             undo = self.ledger.undo[-1]
             before = self._undo[-1] or self._load_state(undo.before)
-            memory, file = before.memory, undo.before.memory
+            memory, file, now = before.memory, undo.before.memory, self.memory.snapshot()
             if undo.by_hand:
-                changed = _with_hand_changes(memory, undo.remembered, self.memory.snapshot())
+                changed = _with_hand_changes(memory, undo.remembered, now)
                 memory = replace(changed, entries=self.memory.fitting(changed.entries))
+            if undo.by_hand or now.next_id > memory.next_id:
+                # Numbers are not given twice: an open draft may still name an entry that is taken back.
+                memory = replace(memory, next_id=now.next_id)
                 file = self._store_memory(memory)
             self._record(Unconfirmed(memory=file, event=_event("undo_confirm", undo.draft, mouse=1)))
             self._undo = self._undo[:-1]
@@ -394,6 +397,9 @@ class Session:
                     learned=self._store_learned() if lesson.accepted else mind.learned,
                 )
             )
+        except SessionError as error:
+            self.learning.restore(before.learning)
+            raise SessionError(f"the sentence is confirmed, but not its lesson: {error}") from error
         except BaseException:
             self.learning.restore(before.learning)
             raise
@@ -480,8 +486,9 @@ class Session:
         assert self._journal is not None
         memory = MemorySnapshot()
         if mind.memory is not None:
+            data = self._journal.load(mind.memory)
             try:
-                memory = MemorySnapshot.from_bytes(self._journal.load(mind.memory), self.translator)
+                memory = MemorySnapshot.from_bytes(data, self.translator)
             except SessionError as error:
                 raise SessionError(f"{self._journal.directory / mind.memory.name}: {error}") from error
         now = self.learning.snapshot()
@@ -592,6 +599,11 @@ def _event(kind: str, draft: int | None, *, mouse: int = 0) -> Event:
 
 def _effort_event(kind: str, draft: int, effort: Effort) -> Event:
     return Event(time.time(), kind, draft, effort.typed, effort.keystrokes, effort.mouse)
+
+
+def _copied(version: Version) -> list[tuple[float, int | None]]:
+    """What the memory had to say about each word."""
+    return [(token.theta, token.copied_from) for token in version.tokens]
 
 
 def _check_switches(**switches: bool | None) -> None:

@@ -67,7 +67,8 @@ class Worker:
         """Queue work that gives way to requests between its steps; one work ends before the next begins."""
         study = _Study(steps)
         with self._wake:
-            self._check_open()
+            if not self.inside:  # what was queued before the session was closed is finished, lesson and all
+                self._check_open()
             self._patient.append(study)
             self._wake.notify()
         return study.future

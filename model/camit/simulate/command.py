@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -132,7 +132,21 @@ def simulate(
     )
     base, *others = (_on(base, spec) for spec in corpus)
     base.rules()
-    _check_outputs(table=table, elsewhere=elsewhere, results=results, against=against, json=json, plot=plot)
+    other_lines = (
+        None if elsewhere is None else _on(msgspec.structs.replace(base, limit=None, skip=0), elsewhere)
+    )
+    _check_outputs(
+        table=table,
+        elsewhere=elsewhere,
+        results=results,
+        against=against,
+        json=json,
+        plot=plot,
+        read=[
+            *(one.corpus for one in (base, *others, *([other_lines] if other_lines else []))),
+            *([against] if against else []),
+        ],
+    )
     if word_model is not None and results is None:
         raise InputError("--word-model goes with --results; for one table of unknown words use --model.")
     other = _other_run(against, base) if against is not None else None
@@ -143,22 +157,34 @@ def simulate(
             tables = write_results(results, page, store)
         elif table is not None:
             tables = [build(table_name(table), base, store.get)]
-        elif elsewhere is not None:
-            tables = [_elsewhere(base, elsewhere, _announcer(bars))]
+        elif other_lines is not None:
+            tables = [_elsewhere(base, other_lines, _announcer(bars))]
         else:
             tables = []
             run = store.get(base)
     content = b"[" + b",".join(one.as_json() for one in tables) + b"]\n" if tables else run.to_json()
-    if json is not None:
-        write_atomically(json, content)
+    unwritten = _unwritten(json, content)
     if plot is not None:
-        write_atomically(plot, curves(Path(base.corpus).name, store.answers).encode())
+        unwritten += _unwritten(plot, curves(Path(base.corpus).name, store.answers).encode())
     for one in tables:
         print(_rendered(one, form))
     if not tables:
         print(content.decode() if form == "json" else _rendered(summary(run), form))
         if other is not None and against is not None:
             print(_against(run, other, against.name))
+    if unwritten:  # told last: the figures, which took so long, are shown whatever happens
+        raise InputError(" ".join(unwritten))
+
+
+def _unwritten(path: Path | None, content: bytes) -> list[str]:
+    """Write a result; what went wrong with it, if anything did."""
+    if path is None:
+        return []
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        return [f"{path} could not be written ({error.strerror}); make room, or choose another file."]
+    return []
 
 
 def _check_outputs(
@@ -169,6 +195,7 @@ def _check_outputs(
     against: Path | None,
     json: Path | None,
     plot: Path | None,
+    read: Sequence[Path | str],
 ) -> None:
     """What was asked for can be written, and goes together: told before the work, not after."""
     if sum(asked is not None for asked in (table, elsewhere, results)) > 1:
@@ -179,9 +206,11 @@ def _check_outputs(
         raise InputError("--plot goes with one run or a table; the results page has its own plots.")
     if plot is not None and plot.suffix != ".svg":
         raise InputError(f"a plot is an SVG file; call it {plot.with_suffix('.svg').name}.")
-    for path in (json, plot, results):
-        if path is not None:
-            check_writable(path)
+    outputs = [path for path in (json, plot, results) if path is not None]
+    for n, path in enumerate(outputs):
+        check_writable(path, read)
+        if path.absolute() in (other.absolute() for other in outputs[:n]):
+            raise InputError(f"{path} cannot be two results at once; give each its own name.")
 
 
 _LINES = re.compile(r"(?P<path>.+)=(?:(?P<first>\d+)-)?(?P<last>\d+)")
@@ -242,11 +271,12 @@ def _rendered(table: Table, form: str) -> str:
     return table.as_markdown() if form == "markdown" else table.as_text()
 
 
-def _elsewhere(base: Experiment, spec: str, announce: Callable[[Experiment, int], Progressing]) -> Table:
+def _elsewhere(
+    base: Experiment, other: Experiment, announce: Callable[[Experiment, int], Progressing]
+) -> Table:
     """What the documents of a corpus leave behind for another one."""
     if not (base.memory or base.learning):
         base = msgspec.structs.replace(base, memory=True, learning=True)
-    other = _on(msgspec.structs.replace(base, limit=None, skip=0), spec)
     drifts = drift_elsewhere(base, other, lambda lines: announce(base, lines))
     rows = [
         (
@@ -280,6 +310,8 @@ def _other_run(path: Path, base: Experiment) -> Run:
         raise InputError(
             f"{path} cannot be read ({error.strerror}); give a file written by --json."
         ) from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
     _, lines = prepare(base)
     if [(line.line, line.references) for line in lines] != [(s.line, s.references) for s in other.sentences]:
         raise InputError(f"{path} is a run of other lines; simulate both with the same corpus and limit.")

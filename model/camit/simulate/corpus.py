@@ -18,6 +18,7 @@ from camit.text import normalise
 # A corpus with more lines than this that begin with a small letter was lower-cased in part, and is scored
 # without case.
 LOWERCASE_SHARE = 0.2
+MOST = 10**12  # lines: beyond that is a slip of the pen
 # Up to the first letter of a sentence: behind a full stop, but not behind "..."
 _START = re.compile(r"(?:^|(?<!\.)[.?!][^\w\s]?\s)\W*\w")
 
@@ -29,8 +30,10 @@ def read_lines(path: Path | str, limit: int | None = None, skip: int = 0) -> lis
     >>> read_lines("dev.tsv", limit=2)[0].references  # doctest: +SKIP
     ('okay, this is it.',)
     """
-    if skip < 0 or (limit is not None and limit < 1):
-        raise InputError(f"limit must be at least 1 and skip at least 0, not {limit!r} and {skip!r}.")
+    if not 0 <= skip < MOST or (limit is not None and not 1 <= limit < MOST):
+        raise InputError(
+            f"limit must be at least 1, skip at least 0, both below {MOST:,}; not {limit!r} and {skip!r}."
+        )
     pairs: list[Pair] = []
     for pair in islice(read_corpus(Path(path)), skip, None if limit is None else skip + limit):
         where = f"{path}, line {pair.line}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from camit.checkpoint import languages, write_atomically
+from camit.checkpoint import check_writable, languages, write_atomically
 from camit.errors import InputError
 from camit.learning import OnlineLearner
 from camit.memory import RevisionMemory
@@ -84,7 +84,10 @@ def write_results(path: Path, page: Page, store: Store) -> list[Table]:
     folder = path.parent / "results"
     if path == folder:
         raise InputError(f"{path} is where the plots go; call the page RESULTS.md.")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; the plots of the page need a folder of that name, move it.")
     folder.mkdir(parents=True, exist_ok=True)
+    check_writable(folder / "results.json")
     tables: list[Table] = []
     sections: list[str] = []
     for base in corpora:

@@ -36,6 +36,7 @@ from camit.simulate.metrics import Figures, Lexicon, Sentence, figures, record
 from camit.simulate.protocols import protocol
 from camit.simulate.rounds import Rules
 from camit.simulate.users import Judge, user
+from camit.training.languages import check_languages
 from camit.translator import Translator, check_beam, load
 
 SHARE = 16  # independent lines played together
@@ -133,7 +134,7 @@ class Run(msgspec.Struct, frozen=True):
                 msgspec.convert(raw["outputs"], tuple[Sentence, ...]),
                 msgspec.convert(raw["provenance"], Provenance),
             )
-        except (msgspec.MsgspecError, KeyError, TypeError) as error:
+        except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"these are no results of camit simulate --json ({error}); run the simulation again."
             ) from error
@@ -154,11 +155,17 @@ class Run(msgspec.Struct, frozen=True):
 def prepare(experiment: Experiment) -> tuple[Experiment, list[Pair]]:
     """Read the corpus and settle what depends on it; every mistake in settings or corpus shows here."""
     experiment.rules()
-    _, target = languages(experiment.model)
+    source, target = languages(experiment.model)
     lines = read_lines(experiment.corpus, experiment.limit, experiment.skip)
+    check_languages(Path(experiment.corpus), lines, source, target)
     lowercase = looks_lowercased(lines) if experiment.lowercase is None else experiment.lowercase
     settled = msgspec.structs.replace(experiment, lowercase=lowercase, language=target)
     return settled, with_capitals(lines) if lowercase else lines
+
+
+def check_processes(processes: int) -> None:
+    if processes < 1:
+        raise InputError(f"processes must be at least 1, not {processes!r}.")
 
 
 def check_sources(translator: Translator, corpus: str, lines: Sequence[Pair]) -> None:
@@ -177,8 +184,7 @@ def simulate(experiment: Experiment, *, processes: int = 1, progress: Progress =
     >>> [round(q.bleu, 1) for q in run.figures.revisions]  # doctest: +SKIP
     [16.9, 38.2, 52.2, 60.5, 66.0]
     """
-    if processes < 1:
-        raise InputError(f"processes must be at least 1, not {processes!r}.")
+    check_processes(processes)
     started = time.time()
     experiment, lines = prepare(experiment)
     translator = load(experiment.model)

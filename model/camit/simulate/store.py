@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from glob import escape
 from pathlib import Path
 
 import msgspec
 
-from camit.checkpoint import find, write_atomically
+from camit.checkpoint import check_writable, find, write_atomically
 from camit.corpus import Pair
 from camit.errors import InputError
 from camit.simulate.run import (
     Experiment,
     Run,
+    check_processes,
     code_digest,
     corpus_digest,
     model_digest,
@@ -33,6 +35,7 @@ class Store:
     """Runs by their experiment; with a directory they outlive the process."""
 
     def __init__(self, directory: Path | None, processes: int, announce: Announce) -> None:
+        check_processes(processes)
         if directory is not None:
             try:
                 directory.mkdir(parents=True, exist_ok=True)
@@ -40,6 +43,7 @@ class Store:
                 raise InputError(
                     f"--runs {directory} cannot be made ({error.strerror}); name a folder of your own."
                 ) from error
+            check_writable(directory / "run.json")
         self._directory = directory
         self._processes = processes
         self._announce = announce
@@ -87,10 +91,10 @@ class Store:
     def _stored(self, experiment: Experiment, corpus: str) -> Run | None:
         if self._directory is None or not self._directory.is_dir():
             return None
-        for path in sorted(self._directory.glob(f"{Path(experiment.corpus).stem}-*.json")):
+        for path in sorted(self._directory.glob(f"{escape(Path(experiment.corpus).stem)}-*.json")):
             try:
                 run = Run.from_json(path.read_bytes())
-            except InputError:
+            except (InputError, OSError):
                 continue  # half a file, or of another version: played again
             found = run.provenance
             if (

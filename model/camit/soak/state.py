@@ -28,7 +28,8 @@ def _everything(session: Session) -> dict[str, Any]:
         "drafts": [(page.source, page.history, page.confirmed) for page in ledger.pages],
         "events": events,
         "lessons": (tuple(ledger.lessons), session.learning.lessons),
-        "memory": (memory.entries, memory.next_id),
+        "memory": memory.entries,
+        "numbers": memory.next_id,  # of entries: they are not given twice, not even after an undo
         "weights": {name: _digest(p.data) for name, p in session.translator.network.named_parameters()},
         "student": {name: _digest(p.data) for name, p in session.learning.snapshot()[0].items()},
         "settings": (session.settings, session.memory.enabled, session.learning.enabled),
@@ -53,14 +54,10 @@ def digest(session: Session) -> str:
         (source, [(spelt(v.pieces), replace(v, pieces=())) for v in history.versions], history.at, confirmed)
         for source, history, confirmed in state["drafts"]
     ]
-    entries, *rest = state["memory"]
-    state["memory"] = (
-        [
-            (spelt(e.pieces), spelt(e.target_pieces), msgspec.structs.replace(e, pieces=(), target_pieces=()))
-            for e in entries
-        ],
-        rest,
-    )
+    state["memory"] = [
+        (spelt(e.pieces), spelt(e.target_pieces), msgspec.structs.replace(e, pieces=(), target_pieces=()))
+        for e in state["memory"]
+    ]
     return hashlib.sha256(msgspec.json.encode(state)).hexdigest()
 
 

@@ -143,6 +143,8 @@ class BatchSource:
                 share = min(1.0, mixture.weight - copy)
                 if share < 1.0:
                     chosen = rng.random(len(first)) < share
+                    if not chosen.any():  # a round is never empty
+                        chosen[rng.integers(len(first))] = True
                     first, count = first[chosen], count[chosen]
                 parts.append((np.full(len(first), number), first, count))
                 lengths.append(

@@ -91,9 +91,11 @@ def train(
         if processes.first:
             folder.prepare(resume=resume)
             if json is not None:
-                check_writable(json)  # it may be in the folder that was just made
+                check_writable(json, folder.files)  # it may be in the folder that was just made
         processes.barrier()
         settings = _settings(given, folder.settings() if resume else None)
+        if processes.first and json is not None:
+            check_writable(json, (*settings.dev, *(mixture.path for mixture in settings.train)))
         processes.barrier()
         with Display(console if processes.first else Console(quiet=True)) as display:
             trainer = make_trainer(
@@ -103,10 +105,10 @@ def train(
                 report=lambda report: _print_report(console, report) if processes.first else None,
                 show=display.show,
             )
-            if processes.first:
-                folder.save_settings(settings)
             if resume:
                 trainer.resume()
+            if processes.first:
+                folder.save_settings(settings)
             before = {
                 number: signal.signal(number, lambda *_: trainer and trainer.stop())
                 for number in (signal.SIGINT, signal.SIGTERM)

@@ -29,7 +29,7 @@ def evaluate(
 
     check_beam(beam)
     if json is not None:
-        check_writable(json)
+        check_writable(json, corpus)
     checkpoint = load_checkpoint(model)
     vocabularies = (checkpoint.source, checkpoint.target)
     table = Table("corpus", "lines", "direction", "BLEU", "chrF", "perplexity")

@@ -12,6 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -73,8 +74,14 @@ def encode_corpus(
     """A corpus cleaned and encoded, from the cache when it was done before."""
     key = _key(path, source, target, cleaning)
     folder = cache / f"{path.name.split('.')[0]}-{key[:16]}"
-    if not (folder / "report.json").is_file():
-        _encode(path, source, target, cleaning, folder)
+    if (folder / "report.json").is_file():
+        with suppress(OSError, ValueError, msgspec.MsgspecError):  # a damaged cache is made anew
+            return _cached(folder)
+    _encode(path, source, target, cleaning, folder)
+    return _cached(folder)
+
+
+def _cached(folder: Path) -> Examples:
     report = msgspec.json.decode((folder / "report.json").read_bytes(), type=Report)
     arrays = {
         name: np.load(folder / f"{name}.npy", mmap_mode="r")

@@ -52,5 +52,5 @@ def check_languages(path: Path, pairs: Sequence[Pair], source: str, target: str)
             text = pair.source if side == "source" else pair.target
             raise CorpusError(
                 f"{path}, line {pair.line}: the {side} column is not {language!r} ({text[:40]!r}), and so in "
-                f"{len(foreign)} of {len(sample)} lines; are the columns or --source and --target swapped?"
+                f"{len(foreign)} of {len(sample)} lines; are the columns swapped, or the languages others?"
             )

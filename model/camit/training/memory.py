@@ -176,6 +176,7 @@ def _read(translator: Translator, document: Document) -> dict[bool, list[_Senten
         ids, pieces = translator.source_vocabulary.encode(source), tuple(vocabulary.encode(target))
         if ids and pieces and max(len(ids), len(pieces)) <= LONGEST:
             pairs.append((source, translator.encode_source(source), pieces))
+    size = len(vocabulary)
     result: dict[bool, list[_Sentence]] = {False: [], True: []}
     for first in range(0, len(pairs), BATCH):
         batch = pairs[first : first + BATCH]
@@ -195,6 +196,8 @@ def _read(translator: Translator, document: Document) -> dict[bool, list[_Senten
                 )
                 for b, found in scored.items()
             }
+            # The network can expect UNK, but not say which word that is: the list is as long as all it knows.
+            unknown = torch.tensor([-math.log(size) if piece >= size else 0.0 for piece in pieces])
             words = vocabulary.words(pieces)
             looks = (features[False].attention[0], features[True].attention[0])
             alignment = Alignment.of(translator, source, ids, *looks, n)
@@ -208,7 +211,7 @@ def _read(translator: Translator, document: Document) -> dict[bool, list[_Senten
                         d.order(pieces),
                         mirrored if d.backward else slices,
                         features[d.backward],
-                        scored[d.backward].logp[row, :n].clone(),
+                        scored[d.backward].logp[row, :n] + unknown[list(d.order(range(n)))],
                         anchors[::-1] if d.backward else anchors,
                     )
                 )

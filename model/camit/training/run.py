@@ -53,6 +53,9 @@ class RunFolder:
             )
         try:
             self.cache.mkdir(parents=True, exist_ok=True)
+            if not resume:  # vocabularies of a start that failed, maybe of other text
+                for left in (*self.cache.glob("source.*"), *self.cache.glob("target.*")):
+                    left.unlink()
             probe = self._private / ".probe"
             probe.write_bytes(b"x")
             probe.unlink()
@@ -67,6 +70,12 @@ class RunFolder:
     @property
     def cache(self) -> Path:
         return self._private / CACHE
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What belongs to the run and its model."""
+        own = (self.log, *self.path.glob("*.safetensors"), *self.path.glob("config.json"))
+        return (*own, *self.path.glob("source.*"), *self.path.glob("target.*"), *self._private.glob("*.*"))
 
     @property
     def log(self) -> Path:
@@ -104,7 +113,10 @@ class RunFolder:
                 position = msgspec.json.decode(file.metadata()["position"], type=Position)
                 return {name: file.get_tensor(name) for name in file.keys()}, position  # noqa: SIM118
         except (OSError, KeyError, safetensors.SafetensorError, msgspec.MsgspecError) as error:
-            raise TrainingError(f"{path} cannot be read ({error}); the disk may be damaged.") from error
+            raise TrainingError(
+                f"{path} cannot be read ({error}); put it back from a copy, or start a new run from this "
+                f"model: --init {self.path}."
+            ) from error
 
     def save_model(self, checkpoint: Checkpoint) -> None:
         """The model as `camit.load` reads it; the one before stays whole until this one is."""
@@ -139,7 +151,6 @@ class RunFolder:
         try:
             write_atomically(path, data)
         except OSError as error:
-            path.with_name(path.name + ".part").unlink(missing_ok=True)
             raise self._cannot_write(path, error) from error
 
     @staticmethod

@@ -6,6 +6,7 @@ The settings are stored in the run's folder, so that `--resume` needs nothing el
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import msgspec
@@ -159,6 +160,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """Raise `TrainingError` for a number that makes no sense."""
         if all(budget is None for budget in (self.minutes, self.steps, self.pieces)):
             raise TrainingError("how long shall it train? Give --minutes, --steps or --pieces.")
+        for name in ("source", "target"):
+            if not re.fullmatch("[a-z]{2,3}", language := getattr(self, name)):
+                raise TrainingError(
+                    f"--{name} is a language of two or three small letters, like zh (not zh-CN), not "
+                    f"{language!r}."
+                )
         for name, low, high in _RANGES:
             value = getattr(self, name)
             if value is not None and not low <= value < high:

@@ -35,7 +35,8 @@ def make_trainer(
     show: Callable[[Tick], None] = lambda tick: None,
 ) -> Trainer:
     """Everything a run needs, made or found in its folder."""
-    for path in map(Path, settings.dev):  # a slip of the pen is told now, not after hours of encoding
+    # A slip of the pen is told now, not after hours of encoding.
+    for path in map(Path, (*settings.dev, *(mixture.path for mixture in settings.train))):
         check_languages(path, list(read_corpus(path, LANGUAGE_SAMPLE)), settings.source, settings.target)
     # The first process makes what is missing on disk, the others then find it there.
     for turn in (True, False):

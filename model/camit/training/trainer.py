@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -108,16 +108,13 @@ class Trainer:
                 self._folder.rewind_log(0)
             return
         tensors, position = found
-        averages = dict(self._average.named_parameters())
-        with torch.no_grad():
-            for name, parameter in self._network.named_parameters():
-                parameter.copy_(tensors[f"model.{name}"])
-                averages[name].copy_(tensors[f"average.{name}"])
-                self._optimiser.state[parameter] = {
-                    "step": tensors["adam.step"].clone().to(self._device),
-                    "exp_avg": tensors[f"adam.m.{name}"].to(self._device),
-                    "exp_avg_sq": tensors[f"adam.v.{name}"].to(self._device),
-                }
+        try:
+            self._take_up(tensors)
+        except (KeyError, RuntimeError) as error:
+            raise TrainingError(
+                f"the state in {self._folder.path} is not one of this network ({error}); put it back from a "
+                f"copy, or start a new run from its model: --init {self._folder.path}."
+            ) from error
         if position.data != self._data.digest:  # other data or batches: the place in the round means nothing
             position = msgspec.structs.replace(
                 position, data=self._data.digest, round=position.round + 1, batch=0
@@ -125,6 +122,18 @@ class Trainer:
         self._position = position
         if self._processes.first:
             self._folder.rewind_log(position.step)
+
+    @torch.no_grad()
+    def _take_up(self, tensors: Mapping[str, Tensor]) -> None:
+        averages = dict(self._average.named_parameters())
+        for name, parameter in self._network.named_parameters():
+            parameter.copy_(tensors[f"model.{name}"])
+            averages[name].copy_(tensors[f"average.{name}"])
+            self._optimiser.state[parameter] = {
+                "step": tensors["adam.step"].clone().to(self._device),
+                "exp_avg": tensors[f"adam.m.{name}"].to(self._device),
+                "exp_avg_sq": tensors[f"adam.v.{name}"].to(self._device),
+            }
 
     @tiny_is_zero()
     def run(self) -> bool:
