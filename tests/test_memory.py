@@ -321,6 +321,9 @@ def test_shares_are_theta_times_r_of_the_equations(backward: bool) -> None:
         gate.bias.fill_(-3.0)
         gate.state.normal_()
         gate.context.normal_()
+        written = gates.paper(direction)
+        written.state.normal_()
+        written.context.normal_()
         features = Features(torch.randn(2, 3, 16), torch.randn(2, 3, 16), torch.rand(2, 3, 4))
         keys = Keys(torch.randn(5, 16), torch.randn(5, 16))
         match = Match(torch.rand(4, 5), torch.rand(5), torch.rand(5), (1,) * 5)
@@ -332,11 +335,12 @@ def test_shares_are_theta_times_r_of_the_equations(backward: bool) -> None:
         assert torch.allclose(
             reader.shares(features), theta.unsqueeze(2) * torch.softmax(e, dim=2), atol=1e-5
         )
-        paper = MemoryReader(
-            direction, gates.paper(direction), keys, [(9,)] * 5, range(5), match=None, cut=0.0
-        )
-        theta = torch.sigmoid(gates.paper(direction).bias).expand(2, 3)
-        assert torch.allclose(paper.shares(features).sum(2), theta, atol=1e-5)
+        paper = MemoryReader(direction, written, keys, [(9,)] * 5, range(5), match=None, cut=0.0)
+        s, c = features.s, features.c
+        theta = torch.sigmoid(s @ written.state + c @ written.context + written.bias)
+        products = (s @ keys.s.t()).abs() / 4, (c @ keys.c.t()).abs() / 4  # over sqrt(16)
+        r = torch.softmax(written.similarity[0] * products[0] + written.similarity[1] * products[1], dim=2)
+        assert torch.allclose(paper.shares(features), theta.unsqueeze(2) * r, atol=1e-5)
 
 
 def test_the_probability_of_a_word_held_by_several_entries_is_summed() -> None:

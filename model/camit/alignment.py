@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from camit.gate import Match
-from camit.text import UNSPACED_LANGUAGES, screen_words
+from camit.text import UNSPACED_LANGUAGES, says_something, screen_words
 from camit.translator import Translator
 
 Anchor = tuple[str, float]
@@ -118,7 +118,3 @@ def match_anchors(
             times.append(count)
     pieces = torch.stack(columns, dim=1) if columns else torch.zeros(len(ids), 0)
     return chosen, Match(pieces, torch.tensor(found), torch.tensor(rarity), tuple(times))
-
-
-def says_something(word: str) -> bool:
-    return any(c.isalnum() for c in word)

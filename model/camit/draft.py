@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from camit import plan as planning
-from camit.alignment import says_something
 from camit.errors import InputError, SessionError
 from camit.ledger import History, Page
 from camit.plan import Place, Plan, Stage, Version
 from camit.search.problem import Phrase
-from camit.text import Vocabulary, Word, detokenise, fold, printable
+from camit.text import Vocabulary, Word, detokenise, fold, printable, says_something
 from camit.tokens import SourceToken, Token
 
 if TYPE_CHECKING:

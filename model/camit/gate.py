@@ -3,9 +3,9 @@
 The paper's form: theta_j = sigmoid(W_s s_j + W_c c_j + b) and r_j = softmax(W_1 |s_j.s'_t| + W_2
 |c_j.c'_t|). There theta does not look at the memory, so it opens also where no entry fits. The default form
 adds the evidence e_jt for the entries to the gate, theta_j = sigmoid(W_s s_j + W_c c_j + b + log sum_t exp
-e_jt) with r_j = softmax(e_j), so that what no entry fits stays shut. Part of the evidence is the source: an
-entry knows the source words it stands for, is read only where they stand, and counts more while attention
-rests on them.
+e_jt) with r_j = softmax(e_j) and s_j, c_j of length 1, so that what no entry fits stays shut. Part of the
+evidence is the source: an entry knows the source words it stands for, is read only where they stand, and
+counts more while attention rests on them.
 """
 
 from __future__ import annotations

@@ -328,6 +328,11 @@ class Vocabulary(ABC):
         return len(self._pieces) - 1
 
 
+def says_something(word: str) -> bool:
+    """A word, as opposed to a punctuation mark."""
+    return any(map(str.isalnum, word))
+
+
 def detokenise(words: Iterable[tuple[str, bool]]) -> str:
     """Tokens with their `space_before` as running text.
 

@@ -22,12 +22,11 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest, Result
 
-from camit.alignment import says_something
 from camit.errors import InputError
 from camit.simulate.rounds import Round
 from camit.simulate.screen import text, words
 from camit.simulate.users import Block, Judge, Reference, blocks, distance
-from camit.text import UNK, UNSPACED_LANGUAGES, Vocabulary, screen_words
+from camit.text import UNK, UNSPACED_LANGUAGES, Vocabulary, says_something, screen_words
 
 SAMPLES = 1000  # of the paired bootstrap
 

@@ -12,7 +12,7 @@ from typing import Literal
 from camit.plan import Plan, Version, deleting, inserting, replacing, revised
 from camit.search.problem import Phrase
 from camit.search.revise import Revision
-from camit.text import Vocabulary, detokenise
+from camit.text import Vocabulary, detokenise, says_something
 from camit.tokens import Token
 
 Kind = Literal["replace", "insert", "delete"]
@@ -67,14 +67,10 @@ def by_hand(screen: Version, edit: Edit) -> str:
     pairs = [(token.text, token.space_before) for token in screen.tokens]
     before, behind = pairs[: edit.start], pairs[edit.stop :]
     if edit.text:
-        before.append((edit.text, _is_word(edit.text)))
+        before.append((edit.text, says_something(edit.text)))
         if behind and edit.start == 0:  # what was the first word has no space of its own
-            behind[0] = (behind[0][0], _is_word(behind[0][0]))
+            behind[0] = (behind[0][0], says_something(behind[0][0]))
     return detokenise([*before, *behind])
-
-
-def _is_word(text: str) -> bool:
-    return any(map(str.isalnum, text))
 
 
 def _tokens(pieces: Sequence[int], vocabulary: Vocabulary) -> tuple[Token, ...]:

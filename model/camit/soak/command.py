@@ -156,7 +156,7 @@ def confirms(
     journal: Annotated[bool, typer.Option(help="Save the session as it goes.")] = True,
     json: Json = None,
 ) -> None:
-    """One confirmed sentence after the other: are memory, latency and the guard the same at the end?"""
+    """One confirmed sentence after the other: shows memory and latency at both ends; the guard must hold."""
     started, rng = time.monotonic(), Random(seed)
     translator = chance.toy(rng) if model == "toy" else load(model)
     sources = chance.TOY_SOURCES if model == "toy" else chance.SOURCES

@@ -1,7 +1,7 @@
 """What must be true of a draft, worked out from its tokens alone: the promise made to the person who revises.
 
-Every word that was fixed stands in every later version: in order, none lost, none doubled, phrases unbroken,
-on word boundaries. Nothing here knows how drafts are planned or searched, so it can find them wrong.
+Every word that was fixed stands in every later version: in order, none lost, none moved, phrases unbroken, on
+word boundaries. Nothing here knows how drafts are planned or searched, so it can find them wrong.
 """
 
 from __future__ import annotations
