@@ -426,6 +426,23 @@ def cached_toy(arch: str, seed: int) -> tuple[Directions, Sources]:
     return toy(arch, seed)
 
 
+def test_where_the_network_means_a_word_it_lacks_the_memory_says_which() -> None:
+    vocabulary = word_vocabulary()
+    the, redford = vocabulary.encode("the")[0], vocabulary.extra("▁Redford")
+    script = {(): {the: 0.9}, (the,): {UNK: 0.8, EOS: 0.1}, (the, UNK): {EOS: 0.9}}
+    direction, start = scripted(script, vocabulary)
+
+    class Memory:
+        looks = False
+
+        def read(self, features: Features) -> list[list[Copy]]:
+            return [[Copy((redford,), 0.1, entry=1)] for _ in features.s]
+
+    [plain] = search(direction, start, [Problem(0, 5)], beam=2)
+    [helped] = search(direction, start, [Problem(0, 5)], beam=2, reader=Memory())  # type: ignore[arg-type]
+    assert plain[0].pieces == (the, UNK) and helped[0].pieces == (the, redford)
+
+
 def test_words_outside_a_word_list_appear_as_typed() -> None:
     translator = tiny_translator(words=True)
     vocabulary, directions = translator.target_vocabulary, translator.directions

@@ -217,7 +217,10 @@ def _expand(
             b, h = owners[i]
             h.exact = False
             if room(direction, b.problem, h):
-                value = math.log(copy.probability)
+                probability = copy.probability
+                if len(copy.pieces) == 1:  # a word the network can only call UNK: that is what it means here
+                    probability += math.exp(float(logp[i, direction.known(copy.pieces[0])]))
+                value = math.log(min(probability, 1.0))
                 result[i].append(_Move(value, i, copy.pieces[0], _COPY, copy.pieces[1:]))
     return result
 
