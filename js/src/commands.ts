@@ -93,17 +93,20 @@ function readOn(command: Extract<Command, { do: "read" }>, word: HTMLElement): v
   found?.focus();
 }
 
-/** The word nearest above or below, as the lines happen to be broken. */
+/**
+ * The word that begins nearest above or below, as the lines happen to be broken. Beginnings, as a caret has it:
+ * by its middle, a short word with a long one below it would not be found again on the way back.
+ */
 function wordOnNextLine(word: HTMLElement, by: -1 | 1): number | null {
   const line = word.closest(".camit-target");
   const here = word.getBoundingClientRect();
-  const middle = (box: DOMRect) => box.left + box.width / 2;
+  const beginning = (box: DOMRect) => (forward(1, word) > 0 ? box.left : box.right);
   let best: { index: number; rows: number; aside: number } | null = null;
   for (const other of line?.querySelectorAll<HTMLElement>("[role=option]") ?? []) {
     const box = other.getBoundingClientRect();
     const rows = Math.round(((box.top - here.top) * by) / Math.max(here.height, 1));
     if (rows < 1) continue;
-    const aside = Math.abs(middle(box) - middle(here));
+    const aside = Math.abs(beginning(box) - beginning(here));
     if (!best || rows < best.rows || (rows === best.rows && aside < best.aside))
       best = { index: Number(other.dataset.index), rows, aside };
   }
