@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import camit
@@ -339,6 +339,7 @@ def test_rubbish_behind_the_last_line_is_dropped(place: Path, tail: bytes) -> No
 
 
 @given(share=st.floats(0.0, 1.0))
+@example(share=0.9999999999999999)
 @settings(max_examples=25)
 def test_a_journal_cut_anywhere_gives_what_stands_before_the_cut(share: float) -> None:
     source = saved()[0]
@@ -349,7 +350,7 @@ def test_a_journal_cut_anywhere_gives_what_stands_before_the_cut(share: float) -
     data = (path / FILE).read_bytes()
     cut = int(share * len(data))
     (path / FILE).write_bytes(data[:cut])
-    good = data[:cut].count(b"\n")
+    good = data[: cut + 1].count(b"\n")  # a last line that lacks only its end is whole
     if good < 2:
         with pytest.raises(SessionError, match=r"empty or damaged|ends after"):
             Journal.open(path, translator.name, translator.digest)

@@ -17,7 +17,8 @@ from camit.errors import CheckpointError, InputError, SessionError
 from camit.gate import FILE, Gates, Keys, Match, MemoryReader, evidence
 from camit.memory import MemorySnapshot, RevisionMemory
 from camit.networks import Features
-from camit.search.problem import Phrase
+from camit.search.grid import search
+from camit.search.problem import Phrase, Problem
 from camit.search.revise import Readers
 from camit.search.scoring import follow, score
 from camit.text import UNK
@@ -52,7 +53,7 @@ def remember(memory: RevisionMemory, source: str, target: str, *words: str, draf
 def translate(translator: Translator, source: str, memory: RevisionMemory | None) -> str:
     readers = memory.readers(source) if memory is not None else None
     sources = translator.read([translator.encode_source(source)])
-    pieces, _ = translator.best(sources, 4, readers.forward if readers else None)[0]
+    pieces, _ = translator.best(sources, 4, readers)[0]
     return translator.target_vocabulary.decode(pieces)
 
 
@@ -190,11 +191,18 @@ def test_what_later_sentences_agree_with_speaks_up_and_what_they_refuse_falls_si
     assert refused < fresh / 3
 
 
+@torch.inference_mode()
 def test_a_word_of_the_sentence_is_not_copied_again_with_another_first_letter() -> None:
     memory = eager(RevisionMemory(chinese()))
     memory.add("记得", "remember")
     memory.add("记得", "Remember")
-    said = translate(chinese(), "我记得那座教堂。", memory).lower()
+    source = "我记得那座教堂。"
+    readers, sources = memory.readers(source), chinese().read([chinese().encode_source(source)])
+    assert readers is not None
+    forward = chinese().directions.forward
+    problem = Problem(0, sources.limit(0))
+    [[written]] = search(forward, sources.forward, [problem], beam=4, reader=readers.forward)
+    said = chinese().target_vocabulary.decode(written.pieces).lower()
     assert said.count("remember") == 1
 
 

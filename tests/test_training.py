@@ -341,7 +341,7 @@ def test_a_result_that_cannot_be_written_is_told_before_the_work(tmp_path: Path)
     with pytest.raises(InputError, match=r"nodir/x\.json"):
         call("evaluate", "--model", out, "--corpus", tmp_path / "not read", "--json", nowhere)
     call("evaluate", "--model", out, "--corpus", corpus, "--limit", "2", "--json", tmp_path / "scores.json")
-    assert len(json.loads((tmp_path / "scores.json").read_bytes())["scores"]) == 2
+    assert len(json.loads((tmp_path / "scores.json").read_bytes())["scores"]) == 3
     assert not list(tmp_path.rglob("*.part"))
 
 
@@ -427,7 +427,7 @@ def test_a_card_says_what_a_run_stored_and_what_was_measured(tmp_path: Path) -> 
     assert "2 steps of about 600 target pieces" in text
     assert "--train toy.tsv=2 \\\n  --join toy.tsv=0.25 \\\n  --dev toy.tsv" in text
     assert "--init first" in text
-    for direction in ("forward", "backward"):
+    for direction in ("both", "forward", "backward"):
         assert f"| toy.tsv | 3 | 1 | counts | {direction} | " in text
     assert str(tmp_path) not in text
     scores.write_text('{"scores": []}')

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import camit
 from camit.errors import CamitError, InputError
+from camit.search.scoring import limit_for, score
 from camit.text import BOS, EOS, detokenise, fold
-from camit.translator import MAX_SOURCE_PIECES, limit_for
+from camit.translator import MAX_SOURCE_PIECES
 
 SENTENCES = [
     "我们昨天在公园里看到了他。",
@@ -186,27 +187,48 @@ def test_the_same_input_gives_the_same_output(translator: camit.Translator) -> N
     assert camit.load("zh-en").translate_batch(SENTENCES) == first
 
 
-def test_beam_one_is_greedy(translator: camit.Translator) -> None:
+def test_beam_one_is_the_better_of_what_both_decoders_write_greedily(translator: camit.Translator) -> None:
+    chosen = set()
     for text in SENTENCES:
-        assert translator.translate(text, beam=1).text == greedy(translator, text)
+        written = [greedy(translator, text, backward) for backward in (False, True)]
+        worth = [sum(logps(translator, text, pieces)) / (2 * (len(pieces) + 1)) for pieces in written]
+        best = worth.index(max(worth))
+        found = translator.translate(text, beam=1)
+        assert found.text == translator.target_vocabulary.decode(written[best])
+        assert found.score == pytest.approx(worth[best], abs=1e-4)
+        chosen.add(best)
+    assert chosen == {0, 1}, "these sentences do not show that either decoder may be the better one"
 
 
 @torch.inference_mode()
-def greedy(translator: camit.Translator, text: str) -> str:
-    """The best next piece, again and again, by the network's contract alone."""
+def logps(translator: camit.Translator, text: str, pieces: list[int]) -> list[float]:
+    """What each decoder makes of a whole sentence."""
+    sources = translator.read([translator.encode_source(text)])
+    directions = translator.directions
+    return [
+        float(score(way, sources.start(way), [0], [tuple(pieces)]).logp.sum())
+        for way in (directions.forward, directions.backward)
+    ]
+
+
+@torch.inference_mode()
+def greedy(translator: camit.Translator, text: str, backward: bool) -> list[int]:
+    """The best next piece, again and again, by the network's contract alone; in reading order."""
     ids = translator.encode_source(text)
-    decoder = translator.network.forward_decoder
+    network = translator.network
+    decoder = network.backward_decoder if backward else network.forward_decoder
+    start, end = (EOS, BOS) if backward else (BOS, EOS)
     never = torch.from_numpy(translator.target_vocabulary.never_generated).clone()
-    never[EOS] = False
-    state = decoder.start(translator.network.encode(torch.tensor([ids])))
+    never[end] = False
+    state = decoder.start(network.encode(torch.tensor([ids])))
     pieces: list[int] = []
-    piece = BOS
+    piece = start
     while len(pieces) < limit_for(len(ids)):
         state, features = decoder.advance(state, torch.tensor([[piece]]))
         scores = decoder.logits(features.s)[0, 0].masked_fill(never, float("-inf"))
-        scores[EOS] = scores[EOS] if pieces else float("-inf")
+        scores[end] = scores[end] if pieces else float("-inf")
         piece = int(scores.argmax())
-        if piece == EOS:
+        if piece == end:
             break
         pieces.append(piece)
-    return translator.target_vocabulary.decode(pieces)
+    return pieces[::-1] if backward else pieces

@@ -49,8 +49,7 @@ class Engine:
         """The machine's own translation."""
         read = self._read(source)
         readers = self._memory.readers(source)
-        reader = readers.forward if readers else None
-        pieces, _ = self._translator.best(read.sources, settings.beam, reader, self._check)[0]
+        pieces, _ = self._translator.best(read.sources, settings.beam, readers, self._check)[0]
         tokens = self._tokens(read, pieces, readers)
         if not tokens:
             raise InputError(f"the model has no words for {source!r}; put it another way.")

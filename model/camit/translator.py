@@ -15,8 +15,8 @@ from torch import nn
 
 from camit.checkpoint import Checkpoint, load_checkpoint
 from camit.errors import InputError
-from camit.search.grid import search
-from camit.search.problem import Phrase, Problem, Reader
+from camit.search.problem import Phrase, Reader
+from camit.search.revise import Readers, Searcher, Settings
 from camit.search.scoring import Directions, Sources, read_sources, score
 from camit.text import Word, detokenise, normalise, screen_words
 from camit.tokens import SourceToken, Token
@@ -33,7 +33,7 @@ class Translation:
     source: str
     text: str
     tokens: tuple[Token, ...]
-    score: float  # log-probability per piece
+    score: float  # log-probability per piece, mean of both decoders
 
 
 class Translator:
@@ -144,20 +144,15 @@ class Translator:
     def source_tokens(self, text: str) -> tuple[SourceToken, ...]:
         return tuple(SourceToken(word, space) for word, space in screen_words(text, self.source_language))
 
-    @torch.inference_mode()
     def best(
         self,
         sources: Sources,
         beam: int,
-        reader: Reader | None = None,
+        readers: Readers | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> list[tuple[Phrase, float]]:
-        """Plain beam search of every source: pieces and score."""
-        problems = [Problem(i, limit_for(length)) for i, length in enumerate(sources.lengths)]
-        found = search(
-            self.directions.forward, sources.forward, problems, beam=beam, reader=reader, check=check
-        )
-        return [(hypotheses[0].pieces, hypotheses[0].score) for hypotheses in found]
+        """A translation of every source: pieces and score."""
+        return Searcher(self.directions, sources, Settings(beam=beam), readers, check).first()
 
     def _batch(self, texts: Sequence[str], ids: Sequence[Sequence[int]], beam: int) -> list[Translation]:
         sources = self.read(ids)
@@ -228,11 +223,6 @@ def copied_words(
     """
     phrases = [next((c for c in copied if c[0] <= word.start < c[1]), None) for word in words]
     return [(p[0], p[2]) if p else (word.start, None) for word, p in zip(words, phrases, strict=True)]
-
-
-def limit_for(source_pieces: int) -> int:
-    """How many target pieces a source may become."""
-    return 2 * source_pieces + 20
 
 
 def check_beam(beam: object) -> None:

@@ -145,10 +145,10 @@ def read_memory(
     for number in range(-1, rounds):
         for sentence in SENTENCES[words]:
             sources = translator.read([translator.encode_source(sentence)])
-            for reader, into in ((None, without), (readers.forward, reading)):
+            for using, into in ((None, without), (readers, reading)):
                 taken: list[float] = []
                 [(pieces, _)] = timed(
-                    lambda reader=reader, sources=sources: translator.best(sources, beam, reader),  # type: ignore[misc]
+                    lambda using=using, sources=sources: translator.best(sources, beam, using),  # type: ignore[misc]
                     taken,
                 )
                 into.append(taken[0] / (len(pieces) + 1))  # what is copied may make a sentence longer

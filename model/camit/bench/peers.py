@@ -13,8 +13,9 @@ import torch
 
 from camit.errors import InputError
 from camit.networks.transformer import Transformer, positions
+from camit.search.scoring import limit_for
 from camit.text import BOS, EOS, PAD
-from camit.translator import Translator, limit_for
+from camit.translator import Translator
 
 POSITIONS = 1024
 

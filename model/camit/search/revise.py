@@ -1,4 +1,7 @@
-"""A revision, whole: the restricted bi-directional grid search of the paper, with the step the paper lacks.
+"""Whole sentences by both decoders: the first translation, and revisions.
+
+A first translation is the better of two, one by each decoder. A revision is the restricted bi-directional
+grid search of the paper, with the step the paper lacks.
 
 (1) The forward decoder keeps what stands left of the fix and writes a new right part through the earlier
 fixes there. (2) The new and the old right part go, reversed, into the backward decoder, which writes new left
@@ -21,7 +24,7 @@ import torch
 
 from camit.errors import InputError
 from camit.search.direction import Direction
-from camit.search.grid import Prefixes, search
+from camit.search.grid import PATIENCE, Prefixes, search
 from camit.search.problem import Phrase, Problem, Reader, Written
 from camit.search.scoring import Directions, Scored, Sources, score
 from camit.search.sides import Part, Side, Span
@@ -124,6 +127,27 @@ class Searcher:
     check: Callable[[], None] = lambda: None
 
     @torch.inference_mode()
+    def first(self) -> list[tuple[Phrase, float]]:
+        """A first translation of every source, and its log-probability per piece, mean of both decoders.
+
+        Each decoder writes one, and what both together find likelier is taken: they seldom err alike.
+        """
+        problems = [Problem(row, self.sources.limit(row)) for row in range(len(self.sources.lengths))]
+        known: dict[tuple[int, Phrase], list[float | None]] = {}
+        for side, direction in enumerate((self.directions.forward, self.directions.backward)):
+            for row, [written] in enumerate(self._search(direction, problems, 1, patience=PATIENCE)):
+                logps = known.setdefault((row, direction.order(written.pieces)), [None, None])
+                logps[side] = written.logp if written.exact else None
+        rows, sentences = zip(*known, strict=True)
+        ahead, behind = zip(*known.values(), strict=True)
+        values = self._score(rows, sentences, ahead, behind, length=1.0)
+        best: dict[int, tuple[Phrase, float]] = {}
+        for row, pieces, value in zip(rows, sentences, values, strict=True):
+            if row not in best or value > best[row][1]:
+                best[row] = pieces, value
+        return [best[row] for row in range(len(problems))]
+
+    @torch.inference_mode()
     def revise(self, requests: Sequence[Request]) -> list[Revision]:
         """Answer every request by the protocol of the settings."""
         protocol = self.settings.protocol
@@ -149,7 +173,7 @@ class Searcher:
 
         `once`: fixes that must not appear a second time.
         """
-        limit = max(10, self._limit(sentence) - len(left) - len(right))
+        limit = max(10, self.sources.limit(sentence) - len(left) - len(right))
         found: list[Phrase] = []
         for direction, near, far in (
             (self.directions.forward, left, right),
@@ -178,11 +202,13 @@ class Searcher:
         scores = self._score([sentence] * len(fits), [(*left, *middle, *right) for middle in fits])
         return max(zip(scores, fits, strict=True), key=lambda pair: pair[0])[1]
 
-    def _limit(self, sentence: int) -> int:
-        return 2 * self.sources.lengths[sentence] + 20
-
     def _search(
-        self, direction: Direction, problems: Sequence[Problem], best: int, known: Prefixes | None = None
+        self,
+        direction: Direction,
+        problems: Sequence[Problem],
+        best: int,
+        known: Prefixes | None = None,
+        patience: int = 0,
     ) -> list[list[Written]]:
         return search(
             direction,
@@ -193,7 +219,7 @@ class Searcher:
             reader=self._reader(direction),
             check=self.check,
             known=known,
-            patience=0,
+            patience=patience,
         )
 
     def _reader(self, direction: Direction) -> Reader | None:
@@ -208,7 +234,8 @@ class Searcher:
 
         `scored`: the sentences with the old parts, where they have been read.
         """
-        problems = {n: side.problem(self._limit(side.sentence)) for n, side in enumerate(sides) if side.open}
+        limit = self.sources.limit
+        problems = {n: side.problem(limit(side.sentence)) for n, side in enumerate(sides) if side.open}
         known = None
         if scored is not None and problems:
             known = scored.behind(list(problems), [len(p.prefix) for p in problems.values()])
@@ -280,7 +307,7 @@ class Searcher:
             problems.append(
                 Problem(
                     request.sentence,
-                    self._limit(request.sentence),
+                    self.sources.limit(request.sentence),
                     prefix=prefix,
                     phrases=phrases[1:] if prefix else phrases,
                     anchored=request.right.anchored,
@@ -311,8 +338,9 @@ class Searcher:
         sentences: Sequence[Phrase],
         ahead: Sequence[float | None] | None = None,
         behind: Sequence[float | None] | None = None,
+        length: float = LENGTH,
     ) -> list[float]:
-        """How well whole sentences fit: log-probability, mean of both decoders, by length to the `LENGTH`.
+        """How well whole sentences fit: log-probability, mean of both decoders, by length to the `length`.
 
         What the passes have found out of it already is given.
         """
@@ -330,7 +358,7 @@ class Searcher:
                 for n, (total, logp) in enumerate(zip(totals, known, strict=True))
             ]
         return [
-            total / (2 * (len(pieces) + 1) ** LENGTH) for total, pieces in zip(totals, sentences, strict=True)
+            total / (2 * (len(pieces) + 1) ** length) for total, pieces in zip(totals, sentences, strict=True)
         ]
 
     def _read(self, direction: Direction, rows: Sequence[int], sentences: Sequence[Phrase]) -> _Reading:

@@ -44,6 +44,14 @@ class Sources:
     def start(self, direction: Direction) -> State:
         return self.backward if direction.backward else self.forward
 
+    def limit(self, row: int) -> int:
+        """How many target pieces a source may become."""
+        return limit_for(self.lengths[row])
+
+
+def limit_for(source_pieces: int) -> int:
+    return 2 * source_pieces + 20
+
 
 def read_sources(network: Network, directions: Directions, sentences: Sequence[Sequence[int]]) -> Sources:
     """Encode source pieces, padded into one batch."""

@@ -77,7 +77,6 @@ class Rules:
         """Play these lines side by side."""
         vocabulary = translator.target_vocabulary
         sources = translator.read([translator.encode_source(line.source) for line in lines])
-        reader = readers.forward if readers is not None else None
         rounds = [
             Round(
                 line,
@@ -85,7 +84,7 @@ class Rules:
                 opened(pieces, vocabulary),
             )
             for line, (pieces, _) in zip(
-                lines, translator.best(sources, self.settings.beam, reader), strict=True
+                lines, translator.best(sources, self.settings.beam, readers), strict=True
             )
         ]
         settings = replace(self.settings, protocol=self.protocol.search)

@@ -180,7 +180,7 @@ def _scores(files: Sequence[Path]) -> str:
         "",
         "Printed by `camit evaluate` (sacrebleu):",
         "",
-        "| corpus | lines | beam | case | direction | BLEU | chrF | perplexity |",
+        "| corpus | lines | beam | case | decoder | BLEU | chrF | perplexity |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for file in files:

@@ -1,4 +1,4 @@
-"""`camit evaluate`: BLEU, chrF and perplexity of both decoders of a model, for people and for machines."""
+"""`camit evaluate`: BLEU, chrF and perplexity of a model, for people and for machines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(help="Only the first lines of each corpus.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write the figures for machines.")] = None,
 ) -> None:
-    """Score both directions of a model: sacrebleu BLEU and chrF, and perplexity per piece."""
+    """Score a model, both decoders together and each alone: sacrebleu BLEU, chrF, perplexity per piece."""
     from camit.checkpoint import check_writable, load_checkpoint, write_atomically
     from camit.corpus import read_corpus
     from camit.training.denormals import tiny_is_zero
@@ -32,16 +32,16 @@ def evaluate(
         check_writable(json, corpus)
     checkpoint = load_checkpoint(model)
     vocabularies = (checkpoint.source, checkpoint.target)
-    table = Table("corpus", "lines", "direction", "BLEU", "chrF", "perplexity")
+    table = Table("corpus", "lines", "decoder", "BLEU", "chrF", "perplexity")
     results = []
     for path in corpus:
         pairs = list(read_corpus(path, limit))
         batches = dev_batches(path, pairs, *vocabularies)
         with tiny_is_zero():
-            both = evaluate_model(
+            found = evaluate_model(
                 checkpoint.network, vocabularies, pairs, batches, beam=beam, lowercase=lowercase
             )
-        for way, scores in both.items():
+        for way, scores in found.items():
             table.add_row(
                 path.name,
                 f"{len(pairs):,}",

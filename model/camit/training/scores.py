@@ -1,4 +1,4 @@
-"""How good a model is: BLEU and chrF of both directions by beam search, perplexity of both decoders."""
+"""How good a model is: BLEU, chrF and perplexity of each decoder alone, and of both together."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from camit.corpus import Pair
 from camit.networks import Network
 from camit.search.grid import search
 from camit.search.problem import Problem
+from camit.search.revise import Searcher, Settings
 from camit.search.scoring import Directions, read_sources
 from camit.text import Vocabulary, bleu_tokenizer
 from camit.training.batches import Batch
 from camit.training.loss import BothDirections
-from camit.translator import limit_for
 
 AT_ONCE = 64  # sentences searched together
 
-Way = Literal["forward", "backward"]
+Way = Literal["both", "forward", "backward"]
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
-    """One direction of one model on one corpus."""
+    """One way to translate with one model, on one corpus."""
 
     bleu: float
     chrf: float
@@ -43,7 +43,7 @@ def translate(
     beam: int,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[str]:
-    """Translations by one of the two decoders alone."""
+    """Translations by both decoders, as a user gets them, or by one of them alone."""
     directions = Directions.of(network, vocabularies[1])
     direction = directions.backward if way == "backward" else directions.forward
     ids = [vocabularies[0].feed(vocabularies[0].encode(source)) for source in sources]
@@ -52,10 +52,14 @@ def translate(
     for first in range(0, len(order), AT_ONCE):
         chosen = order[first : first + AT_ONCE]
         read = read_sources(network, directions, [ids[i] for i in chosen])
-        problems = [Problem(row, limit_for(length)) for row, length in enumerate(read.lengths)]
-        found = search(direction, read.start(direction), problems, beam=beam)
-        for i, hypotheses in zip(chosen, found, strict=True):
-            texts[i] = vocabularies[1].decode(direction.order(hypotheses[0].pieces))
+        if way == "both":
+            best = [pieces for pieces, _ in Searcher(directions, read, Settings(beam=beam)).first()]
+        else:
+            problems = [Problem(row, read.limit(row)) for row in range(len(read.lengths))]
+            found = search(direction, read.start(direction), problems, beam=beam)
+            best = [direction.order(hypotheses[0].pieces) for hypotheses in found]
+        for i, pieces in zip(chosen, best, strict=True):
+            texts[i] = vocabularies[1].decode(pieces)
         progress(len(chosen))
     return texts
 
@@ -97,10 +101,14 @@ def evaluate_model(
     lowercase: bool,
     progress: Callable[[int], None] = lambda done: None,
 ) -> dict[Way, Scores]:
-    """Both directions of a model on one corpus."""
+    """Both decoders of a model on one corpus, together and alone."""
     forward, backward, pieces = losses(network, batches)
     result: dict[Way, Scores] = {}
-    ways: tuple[tuple[Way, float], ...] = (("forward", forward), ("backward", backward))
+    ways: tuple[tuple[Way, float], ...] = (
+        ("both", (forward + backward) / 2),
+        ("forward", forward),
+        ("backward", backward),
+    )
     for way, loss in ways:
         texts = translate(
             network, vocabularies, [pair.source for pair in pairs], way=way, beam=beam, progress=progress
