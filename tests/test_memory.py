@@ -192,6 +192,24 @@ def test_what_later_sentences_agree_with_speaks_up_and_what_they_refuse_falls_si
 
 
 @torch.inference_mode()
+def test_a_first_translation_is_worth_what_reading_it_again_says() -> None:
+    # A remembered word may be the beginning of the one that is written, house of houses: then it is no copy.
+    memory = RevisionMemory(chinese())
+    memory.add("房子", "house")
+    memory.add("苹果", "apple")
+    source = "我喜欢大房子和苹果。"
+    readers, sources = memory.readers(source), chinese().read([chinese().encode_source(source)])
+    assert readers is not None
+    [(pieces, value)] = chinese().best(sources, 4, readers)
+    directions = chinese().directions
+    total = 0.0
+    for direction, reader in ((directions.forward, readers.forward), (directions.backward, readers.backward)):
+        read = score(direction, sources.start(direction), [0], [pieces])
+        total += float(reader.mix(read.features, read.logp, [direction.order(pieces)]).logp.sum())
+    assert value == pytest.approx(total / (2 * (len(pieces) + 1)), abs=1e-4)
+
+
+@torch.inference_mode()
 def test_a_word_of_the_sentence_is_not_copied_again_with_another_first_letter() -> None:
     memory = eager(RevisionMemory(chinese()))
     memory.add("记得", "remember")

@@ -1,7 +1,7 @@
 """The guard and replay sets of a checkpoint: sentences with the model's own translations.
 
-They must be made anew whenever the weights change: `python -m camit.anchors DIRECTORY`. A checkpoint without
-such files gets the sentences of an embedded model with the same source language.
+They must be made anew whenever the weights or the search change: `python -m camit.anchors DIRECTORY`. A
+checkpoint without such files gets the sentences of an embedded model with the same source language.
 """
 
 from __future__ import annotations

@@ -13,11 +13,15 @@ from random import Random
 from typing import TypeVar
 
 import msgspec
+import torch
 
 from camit.bench.peers import Peer
 from camit.bench.sentences import SENTENCES
 from camit.draft import Draft
 from camit.memory import RevisionMemory
+from camit.search.grid import search
+from camit.search.problem import Phrase, Problem, Reader
+from camit.search.scoring import Sources
 from camit.session import Session
 from camit.translator import Translator
 
@@ -57,7 +61,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
     name: str
     translation: Timing  # theirs
-    ours: Timing  # text to translation with probabilities and attention
+    ours: Timing  # text to pieces, by the forward decoder alone, as theirs
     ratio: float
     revision_ratio: float | None  # our whole revision against their plain translation
 
@@ -145,10 +149,10 @@ def read_memory(
     for number in range(-1, rounds):
         for sentence in SENTENCES[words]:
             sources = translator.read([translator.encode_source(sentence)])
-            for using, into in ((None, without), (readers, reading)):
+            for reader, into in ((None, without), (readers.forward, reading)):
                 taken: list[float] = []
-                [(pieces, _)] = timed(
-                    lambda using=using, sources=sources: translator.best(sources, beam, using),  # type: ignore[misc]
+                pieces = timed(
+                    lambda reader=reader, sources=sources: _plain(translator, sources, beam, reader),  # type: ignore[misc]
                     taken,
                 )
                 into.append(taken[0] / (len(pieces) + 1))  # what is copied may make a sentence longer
@@ -158,6 +162,14 @@ def read_memory(
         done()
     ratios = [mine / theirs for mine, theirs in zip(reading, without, strict=True)]
     return Reading(len(memory.entries), Timing.of(without), Timing.of(reading), statistics.median(ratios) - 1)
+
+
+@torch.inference_mode()
+def _plain(translator: Translator, sources: Sources, beam: int, reader: Reader | None = None) -> Phrase:
+    """One beam search by the forward decoder: what other engines call a translation."""
+    problem = Problem(0, sources.limit(0))
+    found = search(translator.directions.forward, sources.forward, [problem], beam=beam, reader=reader)
+    return found[0][0].pieces
 
 
 def compare(
@@ -175,9 +187,9 @@ def compare(
     ours: list[float] = []
     for number in range(-1, rounds):
         for sentence in SENTENCES[words]:
-            translation = timed(lambda text=sentence: translator.translate(text, beam=beam), ours)  # type: ignore[misc]
             ids = translator.encode_source(sentence)
-            length = len(translator.target_vocabulary.encode(translation.text)) + 1
+            pieces = timed(lambda ids=ids: _plain(translator, translator.read([ids]), beam), ours)  # type: ignore[misc]
+            length = len(pieces) + 1
             timed(lambda ids=ids, length=length: peer(ids, beam, length), theirs)  # type: ignore[misc]
         if number < 0:
             ours.clear()

@@ -118,7 +118,7 @@ def _memory(reading: Reading) -> Table:
 
 
 def _beside(comparisons: list[Comparison]) -> Table:
-    table = Table(title="a plain translation of 20 words, in turns")
+    table = Table(title="one plain beam search, 20 words, in turns")
     for heading in ("engine", "theirs", "ours", "ours / theirs", "our revision / theirs"):
         table.add_column(heading, justify="left" if heading == "engine" else "right")
     for c in comparisons:

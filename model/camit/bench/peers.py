@@ -1,6 +1,7 @@
 """The same translation by other engines: CTranslate2 with the same weights, transformers with the same shape.
 
-Weights reach CTranslate2 through its Python specification, in fp32, so both engines write the same sentence.
+Weights reach CTranslate2 through its Python specification, in fp32, so it writes the same sentence as our
+forward decoder.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from camit.networks import Decoder
-from camit.text import UNK, Vocabulary
+from camit.text import SPACE, UNK, Vocabulary
 
-Rule = Literal["anything", "new token", "same token", "nothing"]
+Rule = Literal["anything", "new token", "same token", "no space", "nothing"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ class Direction:
             free = ~torch.from_numpy(self.vocabulary.never_generated)
             if rule == "nothing":
                 free[:] = False
+            elif rule == "no space":
+                free &= torch.tensor([self.vocabulary.piece(i) != SPACE for i in range(len(free))])
             elif last is not None:
                 free &= self._boundaries(last) if rule == "new token" else ~self._boundaries(last)
             free[self.decoder.last_piece] = may_end

@@ -211,11 +211,11 @@ def _expand(
             certain = kind == _FORCED and owners[i][1].copying
             result[i].append(_Move(0.0 if certain else value, i, phrase[0], kind, phrase[1:]))
     for i, offers in enumerate(copies):
+        b, h = owners[i]
+        h.exact = h.exact and not offers
         for copy in offers:
             if len(copy.pieces) == 1 and copy.pieces[0] < logp.shape[1]:
                 continue  # already mixed into the distribution
-            b, h = owners[i]
-            h.exact = False
             if room(direction, b.problem, h):
                 probability = copy.probability
                 if len(copy.pieces) == 1:  # a word the network can only call UNK: that is what it means here

@@ -48,7 +48,9 @@ class Written(NamedTuple):
     starts: tuple[int, ...]
     score: float  # log-probability of the pieces and the end, per piece
     logp: float  # of the whole sentence: prefix, pieces and end
-    exact: bool  # False where the memory offered long words, which may be written with and without its help
+    # False where the memory offered a word. A long one may be written with and without its help, and a short
+    # one may turn out the beginning of another word: only reading the sentence tells what it is worth.
+    exact: bool
 
 
 class Copy(NamedTuple):
@@ -98,4 +100,4 @@ class Hypothesis:
     starts: tuple[int, ...] = ()
     scored: int = 0  # how many pieces count in the score: those behind the prefix
     copying: bool = False  # what is forced is the rest of a copied word
-    exact: bool = True  # no word of several pieces was offered by the memory so far
+    exact: bool = True  # no word was offered by the memory so far

@@ -66,6 +66,8 @@ def free_pieces(direction: Direction, problem: Problem, hypothesis: Hypothesis) 
         return direction.allowed("nothing", None, may_end)
     if hypothesis.closed and pieces:
         return direction.allowed("new token", pieces[-1], may_end)
+    if direction.backward and not pieces:  # no space behind the last word, and never spaces alone
+        return direction.allowed("no space", None, may_end=False)
     lone_space = bool(pieces) and not direction.backward and not direction.says(pieces[-1])
     if lone_space or doubled:
         return direction.allowed("same token", pieces[-1], may_end=False)
