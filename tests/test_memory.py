@@ -210,7 +210,7 @@ def test_a_first_translation_is_worth_what_reading_it_again_says() -> None:
 
 
 @torch.inference_mode()
-def test_a_word_of_the_sentence_is_not_copied_again_with_another_first_letter() -> None:
+def test_a_word_that_was_copied_is_not_copied_again_with_another_first_letter() -> None:
     memory = eager(RevisionMemory(chinese()))
     memory.add("记得", "remember")
     memory.add("记得", "Remember")
