@@ -369,6 +369,28 @@ def test_shares_are_theta_times_r_of_the_equations(backward: bool) -> None:
         assert torch.allclose(paper.shares(features), theta.unsqueeze(2) * r, atol=1e-5)
 
 
+@torch.inference_mode()
+def test_of_little_evidence_only_words_outside_a_word_list_are_offered() -> None:
+    # Where the network can only say UNK, a faint memory is better than none.
+    translator = tiny_translator(words=True)
+    vocabulary = translator.target_vocabulary
+    memory = RevisionMemory(translator)
+    outside, listed = memory.add("猫", "zyzzyva"), memory.add("猫", "cat")
+    assert outside.pieces[0] >= len(vocabulary) > listed.pieces[0]
+    sources = translator.read([translator.encode_source("猫")])
+    features = follow(translator.directions.forward, sources.forward, [listed.pieces])
+    first_step = Features(*(x[:, :1] for x in features))
+    for bias, offered in ((-25.0, {outside.pieces}), (20.0, {outside.pieces, listed.pieces}), (-40.0, set())):
+        memory._gates.forward_gate.bias.fill_(bias)
+        readers = memory.readers("猫")
+        assert readers is not None
+        reader = _reader(readers)
+        if bias == -25.0:
+            assert float(reader.shares(first_step).min()) > 1e-4
+            assert float(reader.shares(first_step).max()) < memory.settings.cut
+        assert {copy.pieces for copy in reader.read(first_step)[0]} == offered
+
+
 def test_the_probability_of_a_word_held_by_several_entries_is_summed() -> None:
     translator = tiny_translator()
     memory = eager(RevisionMemory(translator))

@@ -39,6 +39,12 @@ EVIDENCE = (
 )
 
 
+# A word outside a word list is offered from this part of the cut on: beside UNK, little evidence is enough.
+# Measured on 500 lines of dialogue with a small word-level model, UNK in drafts and their BLEU: 1: 380, 9.6;
+# 0.2: 369, 9.8; 0.02: 344, 10.0; 0.002: 288, 10.2; 0: 203, 10.5, but then any word will do.
+OUTSIDE = 0.002
+
+
 class Gate(nn.Module):
     """The trained part of the memory for one direction: which steps copy, and how evidence is weighed.
 
@@ -147,6 +153,9 @@ class MemoryReader:
         self._cut = cut
         self._words = [direction.order(phrase) for phrase in phrases]
         self._spellings = {direction.order(p): _spellings(direction, p) for p in phrases}
+        # Outside a word list: the network can only say UNK, and its chance of that is added in the search.
+        listed = len(direction.vocabulary)
+        self._outside = {word for word in self._words if len(word) == 1 and word[0] >= listed}
         self._repeated = len(set(self._words)) < len(self._words)
         self._times: dict[Phrase, int] = {}
         for word, count in zip(self._words, match.times if match else (1,) * len(ids), strict=True):
@@ -235,7 +244,8 @@ class MemoryReader:
     @property
     def _least(self) -> float:
         """What an entry must reach to be looked at: a fraction of the cut where several may add up."""
-        return self._cut / 4 if self._repeated else self._cut
+        least = self._cut * OUTSIDE if self._outside else self._cut
+        return least / 4 if self._repeated else least
 
     def _worth(self, shares: Iterable[tuple[int, float]]) -> list[Copy]:
         """Words worth offering; the probability of a word is the sum over the entries that hold it."""
@@ -248,7 +258,7 @@ class MemoryReader:
         return [
             Copy(word, total, entry, self._times[word], self._spellings[word])
             for word, (total, _, entry) in found.items()
-            if total >= self._cut
+            if total >= (self._cut * OUTSIDE if word in self._outside else self._cut)
         ]
 
     def _offered(self, shares: Sequence[float], written: Phrase) -> list[Copy]:
