@@ -50,13 +50,14 @@ biome: .venv/test-$(PINS)
 vitest: .venv/test-$(PINS)
 	$(JS) run test
 
-# A process per core (the browser tests share one, see tests/conftest.py) and one thread in each: the embedded
-# model is small, and its tests are quicker so.
+# A process per core and one for the browser tests, which share it and mostly wait (see tests/conftest.py); one
+# thread in each: the embedded model is small, and its tests are quicker so.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
 pytest: .venv/test-$(PINS) ## the Python tests alone, e.g. make pytest PYTEST_FLAGS="-m 'not browser'"
 	@$(JS) bundle
 	@$(BIN)/python -m scripts.chromium
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest \
-		-n logical --maxprocesses=8 --no-loadscope-reorder $(PYTEST_FLAGS)
+		-n $(WORKERS) --no-loadscope-reorder $(PYTEST_FLAGS)
 
 bench: .venv/bench-$(PINS) ## speed beside CTranslate2 and Hugging Face transformers
 	$(BIN)/camit bench --peers
