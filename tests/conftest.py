@@ -11,6 +11,10 @@ import pytest
 
 from scripts import chromium
 
+# Before torch is imported. Some virtual machines say that they have AMX and end a process that uses it; see
+# camit/training/precision.py.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+
 # No deadline: the time of one example says nothing on a busy machine. In CI the same examples every time.
 hypothesis.settings.register_profile("camit", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("camit")

@@ -25,6 +25,7 @@ from typer.testing import CliRunner
 
 import camit.checkpoint
 import camit.training.memory_stage
+import camit.training.precision
 import camit.training.run
 from camit import cli
 from camit.checkpoint import check_writable, load_checkpoint
@@ -224,6 +225,29 @@ def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
         assert left["backward"] == pytest.approx(right["backward"], rel=1e-4)
 
 
+@pytest.mark.parametrize("arch", ["transformer", "rnnsearch"])
+def test_bfloat16_learns_what_float32_learns(arch: str, tmp_path: Path) -> None:
+    """Within one percent of the loss."""
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    for precision in ("fp32", "bf16"):
+        train(tmp_path / precision, settings_for(corpus, arch=arch, steps=30, precision=precision))
+    losses = [[record["forward"] for record in log_of(tmp_path / name)] for name in ("fp32", "bf16")]
+    assert losses[1] == pytest.approx(losses[0], rel=0.01)
+    assert losses[1] != losses[0]
+    assert losses[1][-1] < 0.8 * losses[1][0]
+
+
+def test_bfloat16_that_the_machine_cannot_do_is_an_error_and_no_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    monkeypatch.setattr(camit.training.precision, "_PROBE", "import os; os.abort()")
+    with pytest.raises(TrainingError, match="ONEDNN_MAX_CPU_ISA"):
+        train(tmp_path / "out", settings_for(corpus, precision="bf16"))
+    with pytest.raises(TrainingError, match="auto, fp32, bf16, not 'half'"):
+        settings_for(corpus, precision="half").check()
+
+
 def test_a_run_is_never_overwritten_without_being_asked(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "toy.tsv")
     train(tmp_path / "out", settings_for(corpus, steps=2))
@@ -417,7 +441,7 @@ def test_a_card_says_what_a_run_stored_and_what_was_measured(tmp_path: Path) -> 
     corpus, out, scores = write_corpus(tmp_path / "toy.tsv"), tmp_path / "out", tmp_path / "scores.json"
     train(tmp_path / "first", settings_for(corpus, steps=1))
     mixture = Mixture(path=str(corpus), weight=2.0, join=0.25)
-    settings = settings_for(corpus, steps=2, train=(mixture,), dev=(str(corpus),))
+    settings = settings_for(corpus, steps=2, train=(mixture,), dev=(str(corpus),), precision="fp32")
     train(out, msgspec.structs.replace(settings, init=str(tmp_path / "first")))
     call("evaluate", "--model", out, "--corpus", corpus, "--limit", "3", "--beam", "1", "--json", scores)
     text = card(out, [scores])
@@ -427,6 +451,7 @@ def test_a_card_says_what_a_run_stored_and_what_was_measured(tmp_path: Path) -> 
     assert "2 steps of about 600 target pieces" in text
     assert "--train toy.tsv=2 \\\n  --join toy.tsv=0.25 \\\n  --dev toy.tsv" in text
     assert "--init first" in text
+    assert "--precision fp32" in text
     for direction in ("both", "forward", "backward"):
         assert f"| toy.tsv | 3 | 1 | counts | {direction} | " in text
     assert str(tmp_path) not in text

@@ -165,6 +165,23 @@ def test_blockwise_cross_entropy_is_cross_entropy(
         assert torch.allclose(ours, theirs, atol=1e-4)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_with_bfloat16_the_loss_and_its_gradients_are_a_little_rounded(smoothing: float) -> None:
+    torch.manual_seed(1)
+    inputs = [torch.randn(1100, 32), torch.randn(300, 32), torch.randn(300)]
+    gold = torch.randint(0, 300, (1100,))
+    found = []
+    for rough in (False, True):
+        s, weight, bias = (x.clone().requires_grad_() for x in inputs)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=rough):
+            loss, plain = blockwise_cross_entropy(s, weight, bias, gold, smoothing)
+        gradients = torch.autograd.grad(loss / 1100, (s, weight, bias))
+        assert [g.dtype for g in gradients] == [torch.float32] * 3
+        found.append((loss.detach(), plain, *gradients))
+    for exact, rounded in zip(*found, strict=True):
+        assert float((exact - rounded).norm() / exact.norm()) < 0.015
+
+
 @pytest.mark.parametrize("arch", ["transformer", "rnnsearch"])
 def test_the_loss_is_what_the_two_decoders_say(arch: str) -> None:
     """And padding has no part in it."""

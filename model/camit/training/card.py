@@ -141,6 +141,8 @@ def command_line(settings: Settings) -> str:
     for name in ("vocabulary", "batch", "rate", "warmup", "smoothing", "clip", "dropout", "average", "seed"):
         if getattr(settings, name) != getattr(defaults, name):
             words.append(f"--{name} {getattr(settings, name):g}")
+    if settings.precision != defaults.precision:
+        words.append(f"--precision {settings.precision}")
     for name in ("minutes", "steps", "pieces"):
         if getattr(settings, name) is not None:
             words.append(f"--{name} {getattr(settings, name):.12g}")

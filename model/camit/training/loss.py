@@ -20,55 +20,69 @@ GPU_BLOCK = 8192
 
 
 class _BlockwiseCrossEntropy(torch.autograd.Function):
-    """Smoothed cross-entropy of `s @ weight.T + bias`, and the plain one beside it for the log."""
+    """Smoothed cross-entropy of `s @ weight.T + bias`, and the plain one beside it for the log.
+
+    Products and probabilities are of the type of s. Weights come as float32: then blocks of their gradients
+    are rounded to it, and the sum is not.
+    """
 
     @staticmethod
     def forward(
         ctx: Any, s: Tensor, weight: Tensor, bias: Tensor | None, gold: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
         needs_gradient = any(ctx.needs_input_grad[:3])
+        full, weight = weight, weight.to(s.dtype)
         grad_s = torch.empty_like(s) if needs_gradient else None
-        # Sums over blocks are float32, also where autocast made the factors smaller.
-        grad_weight = torch.zeros_like(weight, dtype=torch.float32) if needs_gradient else None
+        # Sums over blocks are float32, also where the factors are smaller.
+        # The weight's is summed up transposed: what is turned over for it is then small.
+        grad_weight = weight.new_zeros(weight.shape[::-1], dtype=torch.float32) if needs_gradient else None
         grad_bias = weight.new_zeros(len(weight), dtype=torch.float32) if needs_gradient else None
         loss = s.new_zeros((), dtype=torch.float32)
         plain = s.new_zeros((), dtype=torch.float32)
-        scores = None
+        # Smoothing gives every piece the same share, so its part of loss and gradients is a mean over the
+        # vocabulary: one row instead of a pass over all scores.
+        middle = full.mean(dim=0, dtype=torch.float32)
+        middle_bias = 0.0 if bias is None else bias.mean(dtype=torch.float32)
         block = BLOCK if s.device.type == "cpu" else GPU_BLOCK
         for start in range(0, len(s), block):
-            rows, answer = s[start : start + block], gold[start : start + block].unsqueeze(1)
-            if scores is None or len(scores) != len(rows):
-                scores = s.new_empty(len(rows), len(weight))
-            torch.mm(rows, weight.t(), out=scores)
+            rows, answer = s[start : start + block], gold[start : start + block]
+            each = torch.arange(len(rows), device=s.device)
+            scores = rows @ weight.t()
             if bias is not None:
                 scores.add_(bias)
-            log_p = torch.log_softmax(scores.float(), dim=1)
-            nll = -log_p.gather(1, answer).sum()
+            p = torch.softmax(scores, dim=1)
+            # log sum exp, by way of the likeliest piece: its probability is never too small for a logarithm.
+            norm = scores.amax(1).float() - p.amax(1).float().log()
+            nll = (norm - scores[each, answer].float()).sum()
             plain += nll
             loss += (1.0 - smoothing) * nll
             if smoothing:
-                loss -= smoothing * log_p.mean(dim=1).sum()
+                mean = rows.float() @ middle + middle_bias
+                loss += smoothing * (norm - mean).sum()
             if grad_s is None or grad_weight is None or grad_bias is None:
                 continue
-            slope = log_p.exp_()  # d loss / d scores = p - smoothed answer
-            if smoothing:
-                slope.sub_(smoothing / len(weight))
-            slope.scatter_add_(1, answer, slope.new_full(answer.shape, smoothing - 1.0))
-            slope = slope.to(s.dtype)
-            torch.mm(slope, weight, out=grad_s[start : start + block])
+            # d loss / d scores = p - smoothed answer, here without the part that all pieces share
+            slope = p
+            slope[each, answer] -= 1.0 - smoothing
+            grad_s[start : start + block] = slope @ weight
             if s.dtype == torch.float32:
-                grad_weight.addmm_(slope.t(), rows)
+                grad_weight.addmm_(rows.t(), slope)
             else:
-                grad_weight += slope.t() @ rows
+                grad_weight += rows.t() @ slope
             if bias is not None:
-                grad_bias += slope.sum(0)
-        ctx.save_for_backward(grad_s, grad_weight, None if bias is None else grad_bias)
+                grad_bias += slope.sum(0, dtype=torch.float32)
+        if smoothing and grad_s is not None and grad_weight is not None and grad_bias is not None:
+            grad_s -= (smoothing * middle).to(grad_s.dtype)
+            grad_weight -= s.sum(0, dtype=torch.float32).unsqueeze(1) * (smoothing / len(weight))
+            grad_bias -= smoothing * len(s) / len(weight)
+        turned = None if grad_weight is None else grad_weight.t()
+        ctx.save_for_backward(grad_s, turned, None if bias is None else grad_bias)
         ctx.mark_non_differentiable(plain)
         return loss, plain
 
     @staticmethod
     def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        return (*(None if g is None else g.mul_(scale.to(g.dtype)) for g in ctx.saved_tensors), None, None)
+        return (*(None if g is None else g.mul_(scale) for g in ctx.saved_tensors), None, None)
 
 
 class BothDirections(torch.nn.Module):
@@ -110,7 +124,7 @@ def blockwise_cross_entropy(
     """Summed cross-entropy with and without label smoothing of the output layer's scores for s [rows, d]."""
     if torch.is_autocast_enabled(s.device.type):
         dtype = torch.get_autocast_dtype(s.device.type)
-        s, weight, bias = s.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
+        s = s.to(dtype)
     with torch.autocast(s.device.type, enabled=False):
         loss, plain = _BlockwiseCrossEntropy.apply(s, weight, bias, gold, smoothing)  # type: ignore[no-untyped-call]
     return loss, plain

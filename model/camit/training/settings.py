@@ -15,6 +15,7 @@ from camit.errors import TrainingError
 from camit.networks import NetworkConfig
 from camit.training.batches import Mixture
 from camit.training.examples import Cleaning
+from camit.training.precision import PRECISIONS
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     smoothing: float = 0.1
     clip: float = 1.0
     dropout: float | None = None  # None: as the preset says
+    precision: str = "auto"  # of products: fp32, bf16, or auto: bf16 on a GPU, else fp32
     average: float = 0.9995  # decay of the moving average of the weights, which is the model that is saved
     minutes: float | None = None  # budget of training time, all sittings together
     steps: int | None = None  # budget of steps
@@ -166,6 +168,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                     f"--{name} is a language of two or three small letters, like zh (not zh-CN), not "
                     f"{language!r}."
                 )
+        if self.precision not in PRECISIONS:
+            raise TrainingError(f"--precision is {', '.join(PRECISIONS)}, not {self.precision!r}.")
         for name, low, high in _RANGES:
             value = getattr(self, name)
             if value is not None and not low <= value < high:

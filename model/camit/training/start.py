@@ -17,6 +17,7 @@ from camit.training.batches import Batch, BatchSource, pad
 from camit.training.distributed import Processes
 from camit.training.examples import Report, encode_corpus
 from camit.training.languages import LANGUAGE_SAMPLE, check_languages
+from camit.training.precision import check_precision
 from camit.training.run import RunFolder
 from camit.training.settings import Settings
 from camit.training.trainer import DevSet, Tick, Trainer
@@ -35,6 +36,7 @@ def make_trainer(
     show: Callable[[Tick], None] = lambda tick: None,
 ) -> Trainer:
     """Everything a run needs, made or found in its folder."""
+    check_precision(settings.precision, processes.device)
     # A slip of the pen is told now, not after hours of encoding.
     for path in map(Path, (*settings.dev, *(mixture.path for mixture in settings.train))):
         check_languages(path, list(read_corpus(path, LANGUAGE_SAMPLE)), settings.source, settings.target)

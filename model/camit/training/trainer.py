@@ -10,7 +10,6 @@ import copy
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 import msgspec
@@ -26,6 +25,7 @@ from camit.training.batches import Batch, BatchSource
 from camit.training.denormals import tiny_is_zero
 from camit.training.distributed import Processes
 from camit.training.loss import BothDirections
+from camit.training.precision import products
 from camit.training.run import Position, RunFolder
 from camit.training.scores import Way, corpus_scores, losses, translate
 from camit.training.settings import Settings
@@ -214,7 +214,7 @@ class Trainer:
         self._optimiser.zero_grad(set_to_none=True)
         # Dropout's random numbers belong to the step, so a resumed run draws the same ones.
         torch.manual_seed(hash((self._settings.seed, self._position.step, self._processes.rank)) % 2**63)
-        with self._autocast():
+        with products(self._settings.precision, self._device):
             total, forward, backward = self._parallel(shard.source, shard.target)
         if self._processes.rank >= len(
             batch.source
@@ -231,11 +231,6 @@ class Trainer:
             )
         self._optimiser.step()
         return losses, pieces, float(norm)
-
-    def _autocast(self) -> torch.autocast | nullcontext[None]:
-        if self._device.type == "cpu":
-            return nullcontext()
-        return torch.autocast(self._device.type, dtype=torch.bfloat16)
 
     @torch.no_grad()
     def _update_average(self, step: int) -> None:
