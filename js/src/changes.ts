@@ -51,7 +51,11 @@ export class Changes {
         return here && text !== null ? [{ ...place, text }] : [];
       });
     });
-    this.confirming = computed(() => this.#turns.value.some((turn) => turn.leaving === "confirm"));
+    // Of the sentence on the desk: the next one may be there before the answer about the one before it is.
+    this.confirming = computed(() => {
+      const { row } = store.sentence.value;
+      return this.#turns.value.some((turn) => turn.leaving === "confirm" && turn.row === row);
+    });
   }
 
   // --- what can be done ------------------------------------------------------------------------------------------------------
@@ -119,7 +123,7 @@ export class Changes {
     turn.stop.abort();
     if (turn === this.#turns.value[0]) this.#turns.value = [...this.#turns.value];
     else this.#drop(turn);
-    this.#stay();
+    this.#stay(turn.row);
     this.#store.messages.say("Stopped");
     return true;
   }
@@ -132,7 +136,8 @@ export class Changes {
     if (await this.#take({ make, leaving: "confirm" }))
       this.#store.messages.note.value = {
         text: `Sentence ${row + 1} confirmed.${this.#finished(row) ? " All sentences are confirmed." : ""}`,
-        confirmed: row,
+        // Taking back is about the newest confirmation: not offered for this one while the next is on its way.
+        confirmed: this.confirming.value ? null : row,
       };
   }
 
@@ -231,14 +236,14 @@ export class Changes {
       const done = await this.#carryOut(turn);
       this.#turns.value = this.#turns.value.slice(1);
       turn.settle(done);
-      if (!done && turn.text !== null) this.#stay(0);
+      if (!done && turn.text !== null) this.#stay(turn.row, 0);
     }
     this.#working = false;
   }
 
-  /** The sentence is not left after all: what was to be confirmed, or gone to, is not, if that was not asked for yet. */
-  #stay(from = 1): void {
-    for (const turn of this.#turns.value.slice(from)) if (turn.leaving) this.#drop(turn);
+  /** A sentence is not left after all: it is not confirmed, nor another gone to from it, if that was not asked for yet. */
+  #stay(row: number, from = 1): void {
+    for (const turn of this.#turns.value.slice(from)) if (turn.leaving && turn.row === row) this.#drop(turn);
   }
 
   /** Ask for the first turn, and ask again if the sentence was changed by somebody else in between. */

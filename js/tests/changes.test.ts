@@ -298,6 +298,30 @@ describe("confirming", () => {
   };
   const note = () => store.messages.noteText.value;
 
+  it("of the next sentence waits its turn, though the answer about the one before is still on its way", async () => {
+    hold();
+    void store.changes.confirm();
+    void store.changes.confirm(); // pressed twice: once is meant
+    host.sentence.value = sentence("He is", { row: 1, version: 5 });
+    void store.changes.confirm();
+    await settled();
+    expect(asked()).toMatchObject([{ type: "confirm", row: 0 }]);
+    await answer();
+    expect(asked()).toMatchObject([{ type: "confirm", row: 1, version: 5 }]);
+    expect(store.messages.note.value).toMatchObject({ text: "Sentence 1 confirmed.", confirmed: null });
+    await answer();
+    expect(store.messages.note.value).toMatchObject({ text: "Sentence 2 confirmed.", confirmed: 1 });
+  });
+
+  it("is not given up for what went wrong in another sentence", async () => {
+    hold();
+    void store.changes.replace({ start: 1, stop: 2 }, "met");
+    host.sentence.value = sentence("He is", { row: 1 });
+    void store.changes.confirm();
+    await refuse();
+    expect(asked()).toMatchObject([{ type: "confirm", row: 1 }]);
+  });
+
   it("says so at once, and what was learned when that is known", async () => {
     await confirmed([], 0);
     expect(note()).toBe("Sentence 1 confirmed. Learning from it\u2026");
