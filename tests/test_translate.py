@@ -189,7 +189,7 @@ def test_the_same_input_gives_the_same_output(translator: camit.Translator) -> N
 
 def test_beam_one_is_the_better_of_what_both_decoders_write_greedily(translator: camit.Translator) -> None:
     chosen = set()
-    for text in SENTENCES:
+    for text in [*SENTENCES, "他每天早上都喝一杯咖啡。"]:
         written = [greedy(translator, text, backward) for backward in (False, True)]
         worth = [sum(logps(translator, text, pieces)) / (2 * (len(pieces) + 1)) for pieces in written]
         best = worth.index(max(worth))

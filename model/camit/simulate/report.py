@@ -53,9 +53,9 @@ _DIFFERENCES = """## What differs from the paper, and why
   and tests with four references. Here it is {model}, small enough for two CPU cores, and other text with
   other references. Absolute BLEU does not compare; gains, and the order of the protocols, do.
 - **Units.** Fixes are words on the screen; the model writes pieces of words.
-- **The draft.** The paper's is written by the forward decoder. Here each decoder writes one and both choose
-  between the two. All protocols start from the same draft; what the unidirectional ones write anew is by the
-  forward decoder alone.
+- **The draft.** The paper's is written by the forward decoder. Here each decoder writes a beam of them and
+  both choose among all. All protocols start from the same draft; what the unidirectional ones write anew is
+  by the forward decoder alone.
 - **The third stage.** The paper always takes the new left part. Here old and new parts compete, and both
   decoders judge whole sentences.
 - **Stronger baselines.** `replace only` and `unidirectional, free position` are not in the paper. The
