@@ -88,7 +88,7 @@ def _play(page: Page, widget: Locator) -> None:
     widget.locator(".camit-place", has_text="Sentence 3").wait_for()
     _settled(widget)
     widget.locator(".camit-badge").first.wait_for(timeout=60_000)
-    _fix(page, widget, 3, "won't")
+    _fix(page, widget, 3, "isn't")
     page.mouse.move(0, 0)
 
 
