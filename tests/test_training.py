@@ -625,6 +625,7 @@ def test_the_rate_warms_up_holds_falls_and_cools_down() -> None:
         ({"steps": None}, "how long"),
         ({"minutes": 0.0}, "--minutes"),
         ({"smoothing": 1.0}, "--smoothing"),
+        ({"sampled": 0.0}, "--sampled"),
         ({"seed": -1}, "--seed"),
         ({"target": "zh-CN"}, "not zh-CN"),
         ({"source": ""}, "--source"),

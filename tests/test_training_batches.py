@@ -166,6 +166,25 @@ def test_blockwise_cross_entropy_is_cross_entropy(
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_sampled_vocabulary_gives_the_same_loss_and_gradients_on_average(smoothing: float) -> None:
+    torch.manual_seed(1)
+    inputs = [torch.randn(60, 16), 0.3 * torch.randn(400, 16), torch.randn(400)]
+    gold = torch.randint(0, 40, (60,))
+
+    def measured(sampled: float) -> list[torch.Tensor]:
+        s, weight, bias = (x.clone().requires_grad_() for x in inputs)
+        loss, plain = blockwise_cross_entropy(s, weight, bias, gold, smoothing, sampled)
+        return [loss.detach(), plain, *torch.autograd.grad(loss, (s, weight, bias))]
+
+    exact = measured(1.0)
+    draws = [measured(0.5) for _ in range(600)]
+    assert len({float(draw[0]) for draw in draws}) > 500
+    for n, value in enumerate(exact):
+        mean = torch.stack([draw[n] for draw in draws]).mean(0)
+        assert float((mean - value).norm() / value.norm()) < 0.03
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_with_bfloat16_the_loss_and_its_gradients_are_a_little_rounded(smoothing: float) -> None:
     torch.manual_seed(1)
     inputs = [torch.randn(1100, 32), torch.randn(300, 32), torch.randn(300)]

@@ -138,7 +138,8 @@ def command_line(settings: Settings) -> str:
             words.append(f"--join {Path(mixture.path).name}={mixture.join:g}")
     words += [f"--dev {Path(path).name}" for path in settings.dev]
     defaults = Settings(train=())
-    for name in ("vocabulary", "batch", "rate", "warmup", "smoothing", "clip", "dropout", "average", "seed"):
+    numbers = "vocabulary batch rate warmup smoothing sampled clip dropout average seed"
+    for name in numbers.split():
         if getattr(settings, name) != getattr(defaults, name):
             words.append(f"--{name} {getattr(settings, name):g}")
     if settings.precision != defaults.precision:

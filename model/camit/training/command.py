@@ -58,6 +58,9 @@ def train(
     rate: Annotated[float, typer.Option(help="Learning rate after warm-up.")] = 1e-3,
     warmup: Annotated[int, typer.Option(help="Steps of warm-up.")] = 500,
     smoothing: Annotated[float, typer.Option(help="Label smoothing.")] = 0.1,
+    sampled: Annotated[
+        float, typer.Option(help="Share of the vocabulary scored beside a batch's own pieces; 1 is all.")
+    ] = 1.0,
     clip: Annotated[float, typer.Option(help="Largest norm of a gradient.")] = 1.0,
     dropout: Annotated[
         float | None, typer.Option(help="Dropout; left out, the preset decides, with --init there is none.")

@@ -109,6 +109,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("rate", 1e-9, 1.0),
     ("warmup", 0, 1e10),
     ("smoothing", 0.0, 1.0),
+    ("sampled", 0.001, 1.001),
     ("clip", 1e-6, 1e9),
     ("dropout", 0.0, 1.0),
     ("average", 0.0, 1.0),
@@ -137,6 +138,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hold: int = 4_000  # steps at the full rate, which then falls with 1 / sqrt(step)
     cooldown: float = 0.25  # share of the budget, at its end, in which the rate falls to nearly nothing
     smoothing: float = 0.1
+    sampled: float = 1.0  # share of the vocabulary, beside the answers of a batch, that is scored in a step
     clip: float = 1.0
     dropout: float | None = None  # None: as the preset says
     precision: str = "auto"  # of products: fp32, bf16, or auto: bf16 on a GPU, else fp32

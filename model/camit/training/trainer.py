@@ -87,7 +87,7 @@ class Trainer:
         self._device = processes.device
         self._network = network.to(self._device)
         self._average = copy.deepcopy(self._network).requires_grad_(False).eval()
-        self._loss = BothDirections(self._network, settings.smoothing).to(self._device)
+        self._loss = BothDirections(self._network, settings.smoothing, settings.sampled).to(self._device)
         self._parallel = processes.wrap(self._loss)
         self._optimiser = torch.optim.Adam(
             self._network.parameters(), lr=settings.rate, betas=(0.9, 0.98), eps=1e-9, fused=True
