@@ -132,7 +132,8 @@ def blockwise_cross_entropy(
         answers = torch.zeros(len(weight), dtype=torch.bool, device=s.device).index_fill_(0, gold, True)
         counts = torch.where(answers, 1.0, 1.0 / sampled)
         chosen = answers | (torch.rand(len(weight), device=s.device) < sampled)
-        weight, bias, counts, gold = weight[chosen], bias[chosen], counts[chosen], (chosen.cumsum(0) - 1)[gold]
+        weight, bias, counts = weight[chosen], bias[chosen], counts[chosen]
+        gold = (chosen.cumsum(0) - 1)[gold]
     with torch.autocast(s.device.type, enabled=False):
         loss, plain = _BlockwiseCrossEntropy.apply(s, weight, bias, counts, gold, smoothing)  # type: ignore[no-untyped-call]
     return loss, plain
