@@ -82,6 +82,11 @@ def check_written(direction: Direction, problem: Problem, written: Written) -> N
     assert whole, "an empty sentence"
 
 
+def loops(pieces: Phrase) -> bool:
+    """Do these pieces end with the same ones four times in a row?"""
+    return any(pieces[-4 * n :] == pieces[-n:] * 4 for n in range(1, min(10, len(pieces) // 4) + 1))
+
+
 def feasible(direction: Direction, problem: Problem) -> set[Phrase]:
     """Every result the constraints allow, by trying everything."""
     free_pieces = [i for i, never in enumerate(direction.vocabulary.never_generated) if not never]
@@ -101,6 +106,8 @@ def feasible(direction: Direction, problem: Problem) -> set[Phrase]:
             # A word begun at the limit may be finished, or the phrase could not stand behind it.
             room = used < problem.limit or (not fits and used < problem.limit + WORD_LIMIT)
         for piece in free_pieces if room else []:
+            if loops((*whole, piece)):
+                continue
             if not (closed and whole) or direction.boundary(whole[-1], piece):
                 grow((*pieces, piece), used + 1, placed, False)
 
@@ -174,6 +181,9 @@ def test_beam_one_is_greedy(arch: str) -> None:
                 scores = decoder.logits(features.s)[0, 0] + direction.banned
                 if not pieces:
                     scores[EOS] = float("-inf")
+                for piece in range(len(TOY)):
+                    if loops((*pieces, piece)):
+                        scores[piece] = float("-inf")
                 best = int(scores.argmax())
                 if best == EOS:
                     break
@@ -203,7 +213,7 @@ def test_without_constraints_it_is_plain_beam_search(arch: str) -> None:
                         logp = torch.log_softmax(direction.decoder.logits(s)[0], 0)
                     for piece in [EOS, UNK, *range(SPECIALS, len(TOY))]:
                         ends = piece == EOS
-                        if pieces if ends else len(pieces) < 6:
+                        if pieces if ends else len(pieces) < 6 and not loops((*pieces, piece)):
                             grown.append((value + float(logp[piece]), (*pieces, piece), ends))
                 grown.sort(reverse=True)
                 live, places = [], beam - len(finished)
@@ -297,6 +307,26 @@ def test_a_cancelled_search_stops_at_its_next_step(monkeypatch: pytest.MonkeyPat
     with pytest.raises(Cancelled), torch.inference_mode():
         search(directions.forward, sources.forward, [Problem(0, 9)], beam=4, check=check)
     assert len(steps) == 2
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("cycle", [(A,), (A, COMMA), (B, C, A)])
+def test_nothing_is_said_again_and_again(beam: int, cycle: Phrase) -> None:
+    """But three times in a row it may be, and what a person fixed stands as often as they say."""
+
+    def says(written: Phrase) -> dict[int, float]:
+        nxt = cycle[len(written) % len(cycle)]
+        return {nxt: 0.9, EOS: 0.05} if written == (cycle * 9)[: len(written)] else {EOS: 0.9}
+
+    decoder = Scripted(len(TOY), says)
+    start = decoder.start(Encoded(torch.zeros(1, 1, 1), torch.ones(1, 1, dtype=torch.bool)))
+    direction = Direction(decoder, TOY, backward=False)
+    with torch.inference_mode():
+        [[free]] = search(direction, start, [Problem(0, 40)], beam=beam)
+        [[fixed]] = search(direction, start, [Problem(0, 40, phrases=(cycle * 5,))], beam=beam)
+    assert free.pieces[: 3 * len(cycle)] == cycle * 3
+    assert free.pieces[: 4 * len(cycle)] != cycle * 4
+    assert cycle * 5 == fixed.pieces[fixed.starts[0] :][: 5 * len(cycle)]
 
 
 class TestKnownFailures:

@@ -24,7 +24,7 @@ from torch.nn import functional as F
 from camit.networks import Features, State
 from camit.search.direction import Direction
 from camit.search.problem import Copy, Hypothesis, Phrase, Problem, Reader, Written
-from camit.search.rules import free_pieces, may_begin, may_copy, room
+from camit.search.rules import free_pieces, looping, may_begin, may_copy, room
 from camit.search.threads import threads_kept, use_threads_for
 from camit.text import PAD
 
@@ -198,11 +198,13 @@ def _expand(
         scores = (logp if len(free) == len(owners) else logp[free]) + mask
         values, pieces = (x.tolist() for x in scores.topk(min(beam + 1, scores.shape[1]), dim=1))
         for n, i in enumerate(free):
-            result[i] = [
+            moves = [
                 _Move(value, i, piece, _END if piece == end else _FREE, ())
                 for value, piece in zip(values[n], pieces[n], strict=True)
                 if value > float("-inf")
             ]
+            again = looping(owners[i][1].pieces)
+            result[i] = [move for move in moves if move.piece not in again] or moves
     if given:
         pieces = [direction.known(phrase[0]) for _, phrase, _ in given]
         found = logp[[i for i, _, _ in given], pieces].tolist()
