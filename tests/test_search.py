@@ -83,8 +83,10 @@ def check_written(direction: Direction, problem: Problem, written: Written) -> N
 
 
 def loops(pieces: Phrase) -> bool:
-    """Do these pieces end with the same ones four times in a row?"""
-    return any(pieces[-4 * n :] == pieces[-n:] * 4 for n in range(1, min(10, len(pieces) // 4) + 1))
+    """Do these pieces end with the same words four times in a row? "cccc" may be a word, and UNK is none."""
+    units = [pieces[-n:] for n in range(1, min(10, len(pieces) // 4) + 1)]
+    words = [u for u in units if UNK not in u and (not {A, B, D}.isdisjoint(u) or (C in u and len(u) > 1))]
+    return any(pieces[-4 * len(unit) :] == unit * 4 for unit in words)
 
 
 def feasible(direction: Direction, problem: Problem) -> set[Phrase]:
@@ -327,6 +329,30 @@ def test_nothing_is_said_again_and_again(beam: int, cycle: Phrase) -> None:
     assert free.pieces[: 3 * len(cycle)] == cycle * 3
     assert free.pieces[: 4 * len(cycle)] != cycle * 4
     assert cycle * 5 == fixed.pieces[fixed.starts[0] :][: 5 * len(cycle)]
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("unit", ["0", ",|0|0|0", "!", "Y", None, ",|None"])
+def test_numbers_marks_and_unknown_words_are_no_loops(beam: int, unit: str | None) -> None:
+    vocabulary = WordVocabulary(["\u2581a", ",", "0", "!", "Y"], "en")
+    names = {"None": UNK} | {vocabulary.piece(i): i for i in range(SPECIALS, len(vocabulary))}
+    said = (SPECIALS, *[names[name] for name in str(unit).split("|")] * 6)
+    direction, start = scripted(
+        {said[:n]: {following: 0.9} for n, following in enumerate((*said, EOS))}, vocabulary
+    )
+    with torch.inference_mode():
+        [[found]] = search(direction, start, [Problem(0, 40)], beam=beam)
+    assert found.pieces == said
+
+
+@pytest.mark.parametrize("beam", [1, 2])
+def test_several_loops_at_once_are_left_too(beam: int) -> None:
+    cycle = (A, A, A, B)
+    script = {(cycle * 6)[:n]: {A: 0.3, B: 0.3, EOS: 0.05, cycle[n % 4]: 0.6} for n in range(24)}
+    direction, start = scripted(script)
+    with torch.inference_mode():
+        [[found]] = search(direction, start, [Problem(0, 24)], beam=beam)
+    assert found.pieces[:16] != cycle * 4
 
 
 class TestKnownFailures:

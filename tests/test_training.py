@@ -146,18 +146,12 @@ def test_a_small_corpus_is_learned_by_both_decoders(
 def test_a_killed_run_resumes_exactly(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "toy.tsv")
     steps = 40
-    settings = settings_for(
-        corpus, steps=steps, average=0.9995, dropout=0.1, train=(Mixture(path=str(corpus), join=0.3),)
-    )
+    mixture = Mixture(path=str(corpus), join=0.3)
+    settings = settings_for(corpus, steps=steps, average=0.9995, dropout=0.1, sampled=0.4, train=(mixture,))
     train(tmp_path / "whole", settings)
     arguments = [
         *toy_command(corpus, tmp_path / "killed", steps),
-        "--join",
-        "0.3",
-        "--dropout",
-        "0.1",
-        "--checkpoint-minutes",
-        "0",
+        *("--join", "0.3", "--dropout", "0.1", "--sampled", "0.4", "--checkpoint-minutes", "0"),
     ]
     run = subprocess.Popen(command(*arguments), env=environment(), stderr=subprocess.PIPE)
     try:
@@ -235,6 +229,16 @@ def test_bfloat16_learns_what_float32_learns(arch: str, tmp_path: Path) -> None:
     assert losses[1] == pytest.approx(losses[0], rel=0.01)
     assert losses[1] != losses[0]
     assert losses[1][-1] < 0.8 * losses[1][0]
+
+
+def test_a_sampled_vocabulary_teaches_too(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "toy.tsv")
+    for sampled in (1.0, 0.3):
+        train(tmp_path / str(sampled), settings_for(corpus, steps=60, sampled=sampled))
+    full, estimated = ([r["forward"] for r in log_of(tmp_path / name)] for name in ("1.0", "0.3"))
+    assert estimated != full
+    assert estimated[-1] == pytest.approx(full[-1], rel=0.1)
+    assert full[-1] < 0.7 * full[0]
 
 
 def test_bfloat16_that_the_machine_cannot_do_is_an_error_and_no_crash(
@@ -626,6 +630,7 @@ def test_the_rate_warms_up_holds_falls_and_cools_down() -> None:
         ({"minutes": 0.0}, "--minutes"),
         ({"smoothing": 1.0}, "--smoothing"),
         ({"sampled": 0.0}, "--sampled"),
+        ({"sampled": 1.01}, "--sampled"),
         ({"seed": -1}, "--seed"),
         ({"target": "zh-CN"}, "not zh-CN"),
         ({"source": ""}, "--source"),

@@ -293,8 +293,11 @@ export class Changes {
     const find = this.follower(before, after);
     const [first] = this.#turns.value;
     const put = first?.text && landed(after.words, { ...first.place, text: first.text });
-    this.#turns.value = this.#turns.value.map((turn) => {
+    this.#turns.value = this.#turns.value.map((turn, n, turns) => {
       if (turn.row !== after.row) return turn;
+      // What is confirmed is what the person saw, or what comes of their own changes.
+      const theirs = turns.slice(0, n).some((earlier) => earlier.row === turn.row && !earlier.leaving);
+      if (turn.leaving === "confirm" && !theirs) return turn;
       // The first one may be what changed the sentence; if not, it is asked for again where its words are now.
       const place = turn === first ? follow(turn.place, before.words, after.words) : find(turn.place);
       return { ...turn, place, version: after.version };

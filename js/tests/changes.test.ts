@@ -313,6 +313,16 @@ describe("confirming", () => {
     expect(store.messages.note.value).toMatchObject({ text: "Sentence 2 confirmed.", confirmed: 1 });
   });
 
+  it("is of the wording that was seen, though it waits and somebody else changes the sentence", async () => {
+    hold();
+    void store.changes.confirm();
+    host.sentence.value = sentence("He is", { row: 1, version: 5 });
+    void store.changes.confirm();
+    host.sentence.value = sentence("He was", { row: 1, version: 6 });
+    await answer();
+    expect(asked()).toMatchObject([{ type: "confirm", row: 1, version: 5 }]);
+  });
+
   it("is not given up for what went wrong in another sentence", async () => {
     hold();
     void store.changes.replace({ start: 1, stop: 2 }, "met");

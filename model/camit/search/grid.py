@@ -79,12 +79,14 @@ def search(
     reader: Reader | None = None,
     check: Callable[[], None] = lambda: None,
     known: Prefixes | None = None,
+    sure: int | None = None,
     patience: int = PATIENCE,
 ) -> list[list[Written]]:
     """The `best` hypotheses of each problem, best first. `check` is called at every step and may raise.
 
-    `known`: the prefixes, where they have been read already. `patience`: how many pieces of probability 1 a
-    hypothesis is given before a search ends without it.
+    `known`: the prefixes, where they have been read already. A search ends, with what is finished then, when
+    the first `sure` of the best (None: all of them) cannot be beaten any more; `patience`: how many pieces of
+    probability 1 a hypothesis is given before that is said of it.
     """
     if not problems:
         return []
@@ -106,7 +108,7 @@ def search(
         ]
         while rows := sum(len(b.live) for b in beams):
             use_threads_for(rows, threads)
-            chosen, pieces = _step(direction, beams, features, beam, best, patience, reader)
+            chosen, pieces = _step(direction, beams, features, beam, sure or best, patience, reader)
             if chosen:
                 check()
                 if chosen != list(range(rows)):
@@ -121,7 +123,7 @@ def _step(
     beams: Sequence[_Beam],
     features: Features,
     beam: int,
-    best: int,
+    sure: int,
     patience: int,
     reader: Reader | None,
 ) -> tuple[list[int], list[list[int]]]:
@@ -132,7 +134,7 @@ def _step(
     offset = 0
     for b in beams:
         mine = expansions[offset : offset + len(b.live)]
-        survivors = _choose(b, offset, mine, beam, best, patience) if mine else []
+        survivors = _choose(b, offset, mine, beam, sure, patience) if mine else []
         rows += [parent for parent, _ in survivors]
         pieces += [[direction.known(hypothesis.pieces[-1])] for _, hypothesis in survivors]
         offset += len(b.live)
@@ -196,15 +198,18 @@ def _expand(
         masks = [free_pieces(direction, owners[i][0].problem, owners[i][1]) for i in free]
         mask = masks[0] if all(m is masks[0] for m in masks) else torch.stack(masks)
         scores = (logp if len(free) == len(owners) else logp[free]) + mask
+        for n, i in enumerate(free):
+            if again := looping(direction, owners[i][1].pieces):
+                rest = scores[n].index_fill(0, torch.tensor(list(again), device=scores.device), -math.inf)
+                if float(rest.max()) > -math.inf:
+                    scores[n] = rest
         values, pieces = (x.tolist() for x in scores.topk(min(beam + 1, scores.shape[1]), dim=1))
         for n, i in enumerate(free):
-            moves = [
+            result[i] = [
                 _Move(value, i, piece, _END if piece == end else _FREE, ())
                 for value, piece in zip(values[n], pieces[n], strict=True)
                 if value > float("-inf")
             ]
-            again = looping(owners[i][1].pieces)
-            result[i] = [move for move in moves if move.piece not in again] or moves
     if given:
         pieces = [direction.known(phrase[0]) for _, phrase, _ in given]
         found = logp[[i for i, _, _ in given], pieces].tolist()
@@ -242,7 +247,7 @@ def _mixed(logp: Tensor, copies: Sequence[Sequence[Copy]]) -> Tensor:
 
 
 def _choose(
-    beam: _Beam, offset: int, expansions: Sequence[Sequence[_Move]], width: int, best: int, patience: int
+    beam: _Beam, offset: int, expansions: Sequence[Sequence[_Move]], width: int, sure: int, patience: int
 ) -> list[tuple[int, Hypothesis]]:
     """The survivors of one problem: the best of each bank, with the row they come from."""
     banks: dict[int, list[tuple[float, int, _Move]]] = defaultdict(list)
@@ -274,7 +279,7 @@ def _choose(
                 seen.add(key)
                 places -= 1
                 survivors.append((candidate.parent, hypothesis))
-    if len(beam.finished) >= width or _settled(beam, survivors, best, patience):
+    if len(beam.finished) >= width or _settled(beam, survivors, sure, patience):
         return []
     return _fewer(beam, survivors, width)
 
@@ -298,11 +303,11 @@ def _fewer(beam: _Beam, survivors: list[tuple[int, Hypothesis]], width: int) -> 
     return [survivors[n] for n in sorted([*first.values(), *others[: width - 1]])]
 
 
-def _settled(beam: _Beam, survivors: Sequence[tuple[int, Hypothesis]], best: int, patience: int) -> bool:
+def _settled(beam: _Beam, survivors: Sequence[tuple[int, Hypothesis]], sure: int, patience: int) -> bool:
     """Would even some pieces of probability 1, and the phrases still due, lift no survivor to the best?"""
-    if len(beam.finished) < best:
+    if len(beam.finished) < sure:
         return False
-    reached = sorted((w.score for w in beam.finished), reverse=True)[best - 1]
+    reached = sorted((w.score for w in beam.finished), reverse=True)[sure - 1]
 
     def promise(h: Hypothesis) -> float:
         if beam.outlook is None:

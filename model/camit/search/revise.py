@@ -33,6 +33,7 @@ Protocol = Literal["replace-only", "unidirectional", "unidirectional-grid", "bid
 # Between the sum (0), which prefers short sentences, and the mean per piece (1), which prefers long ones.
 # Measured on dialogue with stability 0.7: 0.4 to 0.8 differ by 0.2 BLEU, 1 loses 0.5.
 LENGTH = 0.5
+READ_AT_ONCE = 2_000  # pieces of whole sentences; with a vocabulary of 8,000 their scores take 64 MB
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ class Searcher:
         problems = [Problem(row, self.sources.limit(row)) for row in range(len(self.sources.lengths))]
         known: dict[tuple[int, Phrase], list[float | None]] = {}
         for side, direction in enumerate((self.directions.forward, self.directions.backward)):
-            few = self._search(direction, problems, self.settings.beam, patience=PATIENCE)
+            few = self._search(direction, problems, self.settings.beam, sure=1, patience=PATIENCE)
             for row, written in ((row, written) for row, found in enumerate(few) for written in found):
                 logps = known.setdefault((row, direction.order(written.pieces)), [None, None])
                 logps[side] = written.logp if written.exact else None
@@ -211,6 +212,7 @@ class Searcher:
         problems: Sequence[Problem],
         best: int,
         known: Prefixes | None = None,
+        sure: int | None = None,
         patience: int = 0,
     ) -> list[list[Written]]:
         return search(
@@ -222,6 +224,7 @@ class Searcher:
             reader=self._reader(direction),
             check=self.check,
             known=known,
+            sure=sure,
             patience=patience,
         )
 
@@ -352,10 +355,10 @@ class Searcher:
             known = known or [None] * len(sentences)
             missing = [n for n, logp in enumerate(known) if logp is None]
             found: dict[int, float] = {}
-            if missing:
+            for chosen in _slices(missing, sentences):
                 self.check()
-                read = self._read(direction, [rows[n] for n in missing], [sentences[n] for n in missing])
-                found = dict(zip(missing, map(sum, read.logps), strict=True))
+                read = self._read(direction, [rows[n] for n in chosen], [sentences[n] for n in chosen])
+                found |= zip(chosen, map(sum, read.logps), strict=True)
             totals = [
                 total + (found[n] if logp is None else logp)
                 for n, (total, logp) in enumerate(zip(totals, known, strict=True))
@@ -408,6 +411,19 @@ class Searcher:
 
 def _spans(starts: Sequence[int], phrases: Sequence[Phrase]) -> tuple[Span, ...]:
     return tuple((start, start + len(phrase)) for start, phrase in zip(starts, phrases, strict=True))
+
+
+def _slices(chosen: Sequence[int], sentences: Sequence[Phrase]) -> list[list[int]]:
+    """Sentences read at once: not too many pieces, since each has a score for the whole vocabulary."""
+    slices: list[list[int]] = []
+    room = 0
+    for n in chosen:
+        if len(sentences[n]) >= room:
+            slices.append([])
+            room = READ_AT_ONCE
+        slices[-1].append(n)
+        room -= len(sentences[n]) + 1
+    return slices
 
 
 def _unique(parts: Sequence[Part]) -> list[Part]:

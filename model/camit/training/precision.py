@@ -1,6 +1,7 @@
 """How exact the products of a training step are: float32, or bfloat16 by autocast.
 
-Sums, normalisation, weights and their updates are float32 either way.
+Weights and their updates are float32 either way; so are sums and normalisation in the Transformer, while the
+recurrent states of RNNSearch are of the precision of its products.
 """
 
 from __future__ import annotations

@@ -109,7 +109,6 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("rate", 1e-9, 1.0),
     ("warmup", 0, 1e10),
     ("smoothing", 0.0, 1.0),
-    ("sampled", 0.001, 1.001),
     ("clip", 1e-6, 1e9),
     ("dropout", 0.0, 1.0),
     ("average", 0.0, 1.0),
@@ -172,6 +171,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 )
         if self.precision not in PRECISIONS:
             raise TrainingError(f"--precision is {', '.join(PRECISIONS)}, not {self.precision!r}.")
+        if not 0.0 < self.sampled <= 1.0:
+            raise TrainingError(f"--sampled is a share, more than 0 and at most 1, not {self.sampled:g}.")
         for name, low, high in _RANGES:
             value = getattr(self, name)
             if value is not None and not low <= value < high:

@@ -1,7 +1,8 @@
 """The trainer: both decoders at once (L_L + L_R), Adam, averaged weights, and a state that resumes exactly.
 
 One loop serves a CPU, a GPU and many processes under `torchrun`: each batch is split between the processes
-and the loss is divided by the pieces of the whole batch: the number of processes changes only the speed.
+and the loss is divided by the pieces of the whole batch: the number of processes changes only the speed (and
+the lots that `sampled` draws).
 """
 
 from __future__ import annotations
