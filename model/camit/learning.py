@@ -53,7 +53,10 @@ class LearningSettings:
     )
     replay: int = 2  # sentences of the replay set in each step
     weight: float = 0.5  # of the replay set beside the confirmed sentence
-    margin: float = 0.02  # by how much the guard set's loss may rise above the base model's
+    # By how much the guard set's loss may rise above the base model's. Measured on 319 lines of dialogue, by
+    # how much more probable each next sentence was, before it was learned from (log-probability per piece):
+    # 0.02 0.085, 0.05 0.096; with twice the rate and 0.1 0.099.
+    margin: float = 0.05
     guarded: bool = True
 
 
