@@ -30,7 +30,7 @@ import camit.training.run
 from camit import cli
 from camit.checkpoint import check_writable, load_checkpoint
 from camit.corpus import read_corpus
-from camit.errors import CorpusError, InputError, TrainingError
+from camit.errors import CamitError, CorpusError, InputError, TrainingError
 from camit.search.scoring import Directions
 from camit.training.batches import Mixture
 from camit.training.card import card
@@ -229,6 +229,28 @@ def test_bfloat16_learns_what_float32_learns(arch: str, tmp_path: Path) -> None:
     assert losses[1] == pytest.approx(losses[0], rel=0.01)
     assert losses[1] != losses[0]
     assert losses[1][-1] < 0.8 * losses[1][0]
+
+
+def test_a_model_may_end_between_its_first_and_last_weights(tmp_path: Path) -> None:
+    corpus, first, out = write_corpus(tmp_path / "toy.tsv"), tmp_path / "first", tmp_path / "out"
+    train(first, settings_for(corpus, steps=5))
+    settings = settings_for(corpus, steps=8, init=str(first))
+    train(out, settings)
+    train(out, msgspec.structs.replace(settings, steps=16, keep_start=0.25), resume=True)
+    state = RunFolder(out).state()
+    assert state is not None
+    began = dict(load_checkpoint(first).network.named_parameters())
+    for name, found in load_checkpoint(out).network.named_parameters():
+        last = state[0][f"average.{name}"]
+        assert not torch.allclose(last, began[name], atol=1e-3) or "norm" in name
+        assert torch.allclose(found, 0.75 * last + 0.25 * began[name], atol=2e-3), name
+    train(tmp_path / "whole", msgspec.structs.replace(settings, steps=16))  # what was trained is the same
+    whole = RunFolder(tmp_path / "whole").state()
+    assert whole is not None
+    assert whole[1].step == state[1].step == 16
+    shutil.rmtree(first)
+    with pytest.raises(CamitError, match="first"):  # said at once, not at the end
+        train(out, msgspec.structs.replace(settings, steps=24, keep_start=0.25), resume=True)
 
 
 def test_a_sampled_vocabulary_teaches_too(tmp_path: Path) -> None:
@@ -445,7 +467,9 @@ def test_a_card_says_what_a_run_stored_and_what_was_measured(tmp_path: Path) -> 
     corpus, out, scores = write_corpus(tmp_path / "toy.tsv"), tmp_path / "out", tmp_path / "scores.json"
     train(tmp_path / "first", settings_for(corpus, steps=1))
     mixture = Mixture(path=str(corpus), weight=2.0, join=0.25)
-    settings = settings_for(corpus, steps=2, train=(mixture,), dev=(str(corpus),), precision="fp32")
+    settings = settings_for(
+        corpus, steps=2, train=(mixture,), dev=(str(corpus),), precision="fp32", keep_start=0.5, init="x"
+    )
     train(out, msgspec.structs.replace(settings, init=str(tmp_path / "first")))
     call("evaluate", "--model", out, "--corpus", corpus, "--limit", "3", "--beam", "1", "--json", scores)
     text = card(out, [scores])
@@ -456,6 +480,8 @@ def test_a_card_says_what_a_run_stored_and_what_was_measured(tmp_path: Path) -> 
     assert "--train toy.tsv=2 \\\n  --join toy.tsv=0.25 \\\n  --dev toy.tsv" in text
     assert "--init first" in text
     assert "--precision fp32" in text
+    assert "--keep-start 0.5" in text
+    assert "50% of it are the weights it started from" in text
     for direction in ("both", "forward", "backward"):
         assert f"| toy.tsv | 3 | 1 | counts | {direction} | " in text
     assert str(tmp_path) not in text
@@ -629,6 +655,8 @@ def test_the_rate_warms_up_holds_falls_and_cools_down() -> None:
         ({"steps": None}, "how long"),
         ({"minutes": 0.0}, "--minutes"),
         ({"smoothing": 1.0}, "--smoothing"),
+        ({"keep_start": 0.5}, "--init"),
+        ({"keep_start": 1.5, "init": "zh-en"}, "--keep-start"),
         ({"sampled": 0.0}, "--sampled"),
         ({"sampled": 1.01}, "--sampled"),
         ({"seed": -1}, "--seed"),

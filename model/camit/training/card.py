@@ -116,7 +116,12 @@ def _training(settings: Settings, position: Position) -> str:
             f"Adam, learning rate {settings.rate:g} after {settings.warmup:,} steps of warm-up, falling with "
             f"1/sqrt(step) from step {settings.hold:,} and to nearly nothing in the last "
             f"{settings.cooldown:.0%} of the budget; label smoothing {settings.smoothing:g}, "
-            f"gradients clipped at {settings.clip:g}, weights averaged with decay {settings.average:g}.",
+            f"gradients clipped at {settings.clip:g}, weights averaged with decay {settings.average:g}."
+            + (
+                f" The model is a mean: {settings.keep_start:.0%} of it are the weights it started from."
+                if settings.keep_start
+                else ""
+            ),
             "",
             "```",
             command_line(settings),
@@ -142,6 +147,8 @@ def command_line(settings: Settings) -> str:
     for name in numbers.split():
         if getattr(settings, name) != getattr(defaults, name):
             words.append(f"--{name} {getattr(settings, name):g}")
+    if settings.keep_start:
+        words.append(f"--keep-start {settings.keep_start:g}")
     if settings.precision != defaults.precision:
         words.append(f"--precision {settings.precision}")
     for name in ("minutes", "steps", "pieces"):

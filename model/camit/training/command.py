@@ -69,6 +69,9 @@ def train(
         str, typer.Option(help="Of products: fp32, bf16 (about twice as fast on a CPU with AMX), or auto.")
     ] = "auto",
     average: Annotated[float, typer.Option(help="Decay of the averaged weights.")] = 0.9995,
+    keep_start: Annotated[
+        float, typer.Option(help="Share of the weights of --init in the model at the end; 0.5 is the mean.")
+    ] = 0.0,
     checkpoint_minutes: Annotated[float, typer.Option(help="Time between checkpoints.")] = 5.0,
     validate_minutes: Annotated[float, typer.Option(help="Time between validations.")] = 15.0,
     memory_lines: Annotated[

@@ -112,6 +112,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("clip", 1e-6, 1e9),
     ("dropout", 0.0, 1.0),
     ("average", 0.0, 1.0),
+    ("keep_start", 0.0, 1.0),
     ("checkpoint_minutes", 0.0, 1e7),
     ("validate_minutes", 0.0, 1e7),
     ("memory_lines", 0, 1e9),
@@ -142,6 +143,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     dropout: float | None = None  # None: as the preset says
     precision: str = "auto"  # of products: fp32, bf16, or auto: bf16 on a GPU, else fp32
     average: float = 0.9995  # decay of the moving average of the weights, which is the model that is saved
+    keep_start: float = 0.0  # share of the weights of `init` in the model that is saved at the end
     minutes: float | None = None  # budget of training time, all sittings together
     steps: int | None = None  # budget of steps
     pieces: float | None = None  # budget of target pieces
@@ -171,6 +173,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 )
         if self.precision not in PRECISIONS:
             raise TrainingError(f"--precision is {', '.join(PRECISIONS)}, not {self.precision!r}.")
+        if self.keep_start and self.init is None:
+            raise TrainingError("--keep-start is about the weights of --init, which this run does not have.")
         if not 0.0 < self.sampled <= 1.0:
             raise TrainingError(f"--sampled is a share, more than 0 and at most 1, not {self.sampled:g}.")
         for name, low, high in _RANGES:

@@ -37,6 +37,8 @@ def make_trainer(
 ) -> Trainer:
     """Everything a run needs, made or found in its folder."""
     check_precision(settings.precision, processes.device)
+    if settings.keep_start and settings.init is not None:
+        load_checkpoint(settings.init)  # it is needed at the end
     # A slip of the pen is told now, not after hours of encoding.
     for path in map(Path, (*settings.dev, *(mixture.path for mixture in settings.train))):
         check_languages(path, list(read_corpus(path, LANGUAGE_SAMPLE)), settings.source, settings.target)

@@ -17,7 +17,7 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from camit.checkpoint import Checkpoint
+from camit.checkpoint import Checkpoint, load_checkpoint
 from camit.corpus import Pair
 from camit.errors import TrainingError
 from camit.networks import Network
@@ -88,6 +88,7 @@ class Trainer:
         self._device = processes.device
         self._network = network.to(self._device)
         self._average = copy.deepcopy(self._network).requires_grad_(False).eval()
+        self._model = self._average  # what is validated and saved as the model
         self._loss = BothDirections(self._network, settings.smoothing, settings.sampled).to(self._device)
         self._parallel = processes.wrap(self._loss)
         self._optimiser = torch.optim.Adam(
@@ -187,6 +188,9 @@ class Trainer:
             if self._due(now - last_save, settings.checkpoint_minutes):
                 self.save()
                 last_save = now
+        if settings.keep_start:
+            self.save()
+            self._model = self._with_start(load_checkpoint(settings.init or "").network)
         self.validate()
         self.save()
         return True
@@ -240,6 +244,18 @@ class Trainer:
         parameters = [p.detach() for p in self._network.parameters()]
         torch._foreach_lerp_(list(self._average.parameters()), parameters, 1.0 - decay)
 
+    @torch.no_grad()
+    def _with_start(self, start: Network) -> Network:
+        """Between the weights the run began with and those it came to.
+
+        Two ends of one path lie in one valley, and its floor is between them (Izmailov et al. 2018).
+        """
+        model = copy.deepcopy(self._average)
+        known = dict(start.named_parameters())
+        for name, parameter in model.named_parameters():
+            parameter.lerp_(known[name].to(self._device), self._settings.keep_start)
+        return model
+
     def _log_step(self, position: Position, loss: Tensor, rate: float, norm: float, speed: float) -> None:
         if not self._processes.first:
             return
@@ -282,7 +298,7 @@ class Trainer:
         self._processes.barrier()
 
     def _validate(self, dev: DevSet) -> Validation:
-        network = self._average
+        network = self._model
         forward, backward, pieces = losses(network, dev.batches)
         vocabularies = (self._source, self._target)
         bleu: dict[Way, float] = {}
@@ -295,7 +311,7 @@ class Trainer:
         return Validation(dev.name, forward / pieces, backward / pieces, bleu["forward"], bleu["backward"])
 
     def save(self) -> None:
-        """Write the state, then the model with the averaged weights."""
+        """Write the state, then the model: the averaged weights."""
         if not self._processes.first:
             return
         tensors: dict[str, Tensor] = {}
@@ -310,4 +326,4 @@ class Trainer:
                 tensors[f"adam.v.{name}"] = state["exp_avg_sq"]
         if "adam.step" in tensors:
             self._folder.save_state(tensors, self._position)
-        self._folder.save_model(Checkpoint(self._name, self._average, self._source, self._target))
+        self._folder.save_model(Checkpoint(self._name, self._model, self._source, self._target))
