@@ -320,7 +320,7 @@ def test_a_last_line_that_lacks_nothing_but_its_end_is_kept(tmp_path: Path) -> N
 
 def test_a_draft_of_many_versions_keeps_its_steps_when_it_is_saved(tmp_path: Path) -> None:
     with camit.Session(toy()) as session:
-        draft = session.open(CAT).replace(0, "zebra")
+        draft = session.open(DOG).replace(0, "zebra")
         for _ in range(UNDO // 2 + 1):
             draft.keep(1).release(1)
         steps = draft.trace
