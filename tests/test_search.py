@@ -85,6 +85,7 @@ def check_written(direction: Direction, problem: Problem, written: Written) -> N
 def loops(pieces: Phrase) -> bool:
     """Do these pieces end with the same words four times in a row? "cccc" may be a word, and UNK is none."""
     units = [pieces[-n:] for n in range(1, min(10, len(pieces) // 4) + 1)]
+    units = [unit for unit in units if len(unit) == 1 or len(set(unit)) > 1]
     words = [u for u in units if UNK not in u and (not {A, B, D}.isdisjoint(u) or (C in u and len(u) > 1))]
     return any(pieces[-4 * len(unit) :] == unit * 4 for unit in words)
 
@@ -336,13 +337,34 @@ def test_nothing_is_said_again_and_again(beam: int, cycle: Phrase) -> None:
 def test_numbers_marks_and_unknown_words_are_no_loops(beam: int, unit: str | None) -> None:
     vocabulary = WordVocabulary(["\u2581a", ",", "0", "!", "Y"], "en")
     names = {"None": UNK} | {vocabulary.piece(i): i for i in range(SPECIALS, len(vocabulary))}
-    said = (SPECIALS, *[names[name] for name in str(unit).split("|")] * 6)
+    said = (SPECIALS, *[names[name] for name in str(unit).split("|")] * 9)
     direction, start = scripted(
         {said[:n]: {following: 0.9} for n, following in enumerate((*said, EOS))}, vocabulary
     )
     with torch.inference_mode():
         [[found]] = search(direction, start, [Problem(0, 40)], beam=beam)
     assert found.pieces == said
+
+
+def test_a_word_outside_the_list_is_no_loop_however_often_it_was_typed() -> None:
+    typed = tuple(TOY.encode("zebra zebra zebra"))
+    assert len(set(typed)) == 1 and typed[0] >= len(TOY)
+    direction, start = scripted({typed: {A: 0.9}, (*typed, A): {EOS: 0.9}})
+    with torch.inference_mode():
+        [[found]] = search(direction, start, [Problem(0, 5, prefix=typed)], beam=2)
+    assert found.pieces
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_a_number_among_words_does_not_let_them_loop(beam: int) -> None:
+    vocabulary = WordVocabulary(["\u2581in", "\u2581", "2", "\u2581years"], "en")
+    unit = tuple(range(SPECIALS, SPECIALS + 4))
+    script = {(unit * 9)[:n]: {(unit * 9)[n]: 0.9, EOS: 0.05} for n in range(30)}
+    direction, start = scripted(script, vocabulary)
+    with torch.inference_mode():
+        [[found]] = search(direction, start, [Problem(0, 30)], beam=beam)
+    assert found.pieces[:12] == unit * 3
+    assert found.pieces[:16] != unit * 4
 
 
 @pytest.mark.parametrize("beam", [1, 2])

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from camit.search.direction import Direction
 from camit.search.problem import Copy, Hypothesis, Phrase, Problem
-from camit.text import UNK
+from camit.text import SPACE, UNK
 
 WORD_LIMIT = 12  # pieces a word begun at the length limit may still take
 # "No, no, no" is said; what a network says more often than that in a row, it goes on saying. Such loops were
@@ -51,18 +51,26 @@ def occurrences(pieces: Phrase, phrase: Phrase) -> int:
 def looping(direction: Direction, pieces: Phrase) -> set[int]:
     """What must not come next, or the last words would stand there once too often in a row.
 
-    Digits, marks and single letters may: 8888, "!!!!", YYYY. UNK is another word each time.
+    Digits, marks and single letters may: 8888, "!!!!", YYYY. What a vocabulary lacks is another word each
+    time.
     """
     found = set()
     for n in range(1, LONGEST_LOOP + 1):
         tail = pieces[1 - n * (IN_A_ROW + 1) :]
         if len(tail) < n * (IN_A_ROW + 1) - 1:
             break
-        if tail[n:] == tail[:-n] and UNK not in tail[-n:]:
-            said = "".join(direction.vocabulary.piece(piece) for piece in tail[-n:])
-            if len(said) > 1 and any(map(str.isalpha, said)) and not any(map(str.isdigit, said)):
-                found.add(tail[-n])
+        if tail[n:] == tail[:-n] and _wordy(direction, tail[-n:]):
+            found.add(tail[-n])
     return found
+
+
+def _wordy(direction: Direction, unit: Phrase) -> bool:
+    """Is it words that are repeated here, and not the parts of a number, a line of marks or "Yyyyy"?"""
+    if any(direction.known(piece) == UNK for piece in unit) or (len(unit) > 1 and len(set(unit)) == 1):
+        return False
+    said = "".join(map(direction.vocabulary.piece, unit))
+    spaced = SPACE in said or not any(map(str.isdigit, said))
+    return spaced and len(said) > 1 and any(map(str.isalpha, said))
 
 
 def room(direction: Direction, problem: Problem, hypothesis: Hypothesis) -> bool:

@@ -37,8 +37,6 @@ def make_trainer(
 ) -> Trainer:
     """Everything a run needs, made or found in its folder."""
     check_precision(settings.precision, processes.device)
-    if settings.keep_start and settings.init is not None:
-        load_checkpoint(settings.init)  # it is needed at the end
     # A slip of the pen is told now, not after hours of encoding.
     for path in map(Path, (*settings.dev, *(mixture.path for mixture in settings.train))):
         check_languages(path, list(read_corpus(path, LANGUAGE_SAMPLE)), settings.source, settings.target)
@@ -46,6 +44,7 @@ def make_trainer(
     for turn in (True, False):
         if processes.first == turn:
             network, vocabularies = _network(settings, folder)
+            _check_start(settings, network)
             corpora = [
                 encode_corpus(Path(mixture.path), *vocabularies, settings.cleaning, folder.cache)
                 for mixture in settings.train
@@ -108,6 +107,18 @@ def _network(settings: Settings, folder: RunFolder) -> tuple[Network, tuple[Voca
         dropout=dropout,
     )
     return build(config), vocabularies
+
+
+def _check_start(settings: Settings, network: Network) -> None:
+    """What --keep-start needs at the end is looked for at the beginning."""
+    if not settings.keep_start or settings.init is None:
+        return
+    start = load_checkpoint(settings.init).network.config
+    if start != msgspec.structs.replace(network.config, dropout=start.dropout):
+        raise TrainingError(
+            f"--keep-start: {settings.init} is another model than the one this run started from, of other "
+            "sizes. Put that back, or leave out --keep-start."
+        )
 
 
 def _warm_start(start: Checkpoint, dropout: float) -> tuple[Network, tuple[Vocabulary, Vocabulary]]:
