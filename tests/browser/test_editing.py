@@ -337,6 +337,7 @@ def test_fifty_rapid_clicks_leave_what_the_kernel_has(page: Page, show: Show) ->
         word(widget, index).dispatch_event("pointerdown", {"button": 0})
         word(widget, index).dispatch_event("pointerup", {"button": 0})
         if turn % 3 == 2:
+            expect(widget.locator(".camit-editor input")).to_be_focused()  # nobody types before
             page.keyboard.type(f"w{turn}")
             page.keyboard.press("Enter")
     page.keyboard.press("Escape")
