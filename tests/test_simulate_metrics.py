@@ -9,6 +9,7 @@ import pytest
 import sacrebleu
 
 import camit
+from camit.alignment import source_words
 from camit.corpus import Pair
 from camit.errors import InputError
 from camit.plan import Fixed, Version
@@ -17,11 +18,14 @@ from camit.simulate.history import typed_spans
 from camit.simulate.metrics import (
     Effort,
     End,
+    Repetition,
     Sentence,
     TurnRecord,
     compare,
     figures,
     repetition,
+    same_sentence,
+    same_word,
 )
 from camit.simulate.rounds import Round, Turn
 from camit.simulate.screen import Edit, opened
@@ -45,8 +49,20 @@ def played(number: int, references: list[str], screens: list[str], edits: list[E
     return Round(Pair(number, "a", "source", tuple(references)), wanted, shown[0], turns)
 
 
-def record(round_: Round, judge: Judge, revisions: int) -> Sentence:
-    return metrics.record(round_, judge, revisions, metrics.Lexicon(word_vocabulary(), word_vocabulary()))
+def record(round_: Round, judge: Judge, revisions: int, lexicon: metrics.Lexicon | None = None) -> Sentence:
+    lexicon = lexicon or metrics.Lexicon(word_vocabulary(), word_vocabulary())
+    return metrics.record(round_, judge, revisions, lexicon, align)
+
+
+def zh_en_lexicon() -> metrics.Lexicon:
+    zh_en = camit.load("zh-en")
+    return metrics.Lexicon(zh_en.source_vocabulary, zh_en.target_vocabulary)
+
+
+def align(source: str, target: str) -> list[tuple[str, ...]]:
+    """Each word stands for its own capitals."""
+    vocabulary = word_vocabulary()
+    return [(word.text.upper(),) for word in vocabulary.words(tuple(vocabulary.encode(target)))]
 
 
 CAT = played(
@@ -154,8 +170,10 @@ def row(
     document: str = "a",
     source: str = "雷德福",
     told: tuple[str, ...] = (),
+    stands_for: dict[str, tuple[str, ...]] | None = None,
     turns: tuple[TurnRecord, ...] = (),
 ) -> Sentence:
+    words = tuple(reference.split())
     return Sentence(
         line=line,
         document=document,
@@ -163,8 +181,7 @@ def row(
         outputs=(output,) * (len(turns) + 1),
         turns=turns,
         success=None,
-        ends=(End(Effort(), len(reference.split()), len(reference), told, tuple(reference.split())),)
-        * (len(turns) + 1),
+        ends=(End(Effort(), len(words), len(reference), told, words, stands_for or {}),) * (len(turns) + 1),
         unk=(0,) * (len(turns) + 1),
         source_words=tuple(source.split()),
         draft_words=tuple(output.split()),
@@ -216,7 +233,7 @@ def test_repeated_mistakes_and_one_shot_recall_follow_a_document() -> None:
         row(5, "mat", "mat"),  # told before, and there it is
         row(6, "x", "mat", document="b"),  # another document: nobody told it
     ]
-    assert repetition(rows) == (1, 1 / 2)
+    assert repetition(rows, same_sentence) == Repetition(1, 1 / 2)
 
 
 def test_a_word_that_was_learned_counts_once_in_recall_however_often_it_comes_back() -> None:
@@ -225,7 +242,7 @@ def test_a_word_that_was_learned_counts_once_in_recall_however_often_it_comes_ba
         row(2, "redford", "redford mat", told=("mat",)),
         *(row(n, "redford", "redford") for n in range(3, 8)),
     ]
-    assert repetition(rows) == (1, 1 / 2)
+    assert repetition(rows, same_sentence) == Repetition(1, 1 / 2)
 
 
 def test_the_later_half_of_each_document() -> None:
@@ -239,12 +256,41 @@ def test_a_word_typed_for_something_else_is_no_repeated_mistake() -> None:
         row(2, "x", "eat", source="五 分钟", told=("eat",)),  # another source: nobody could know
         row(3, "x", "eat", source="吃 药"),
     ]
-    assert repetition(rows) == (1, 0.0)
+    assert repetition(rows, same_sentence) == Repetition(1, 0.0)
+
+
+def test_a_word_comes_back_for_the_same_source_word_or_only_for_a_sentence_like_the_one_before() -> None:
+    rows = [
+        row(1, "x", "eat", source="猫 吃", told=("eat",), stands_for={"eat": ("吃",)}),
+        row(2, "x", "eat", source="猫 尝", told=("eat",), stands_for={"eat": ("尝",)}),
+        row(3, "eat", "eat", source="狗 吃", stands_for={"eat": ("吃",)}),
+        row(4, "x", "eat", source="狗 尝", stands_for={"eat": ("尝",)}),
+    ]
+    assert repetition(rows, same_sentence) == Repetition(2, 0.0)
+    assert repetition(rows, same_word) == Repetition(1, 1.0)
+    assert figures(rows, Judge()).same_source == Repetition(1, 1.0)
+
+
+def test_a_word_that_stands_for_nothing_does_not_come_back_for_the_same_source_word() -> None:
+    rows = [row(1, "x", "eat", told=("eat",)), row(2, "x", "eat")]
+    assert repetition(rows, same_word) == Repetition(0, None)
+
+
+def test_what_words_stand_for_is_recorded_of_the_reference_that_is_nearest() -> None:
+    one = played(
+        1, ["this is it", "wedding, wedding"], ["this is it", "wedding, wedding"], [Edit(0, 1, "wedding")]
+    )
+    near, far = record(one, Judge(), 1, zh_en_lexicon()).ends
+    assert near.stands_for == {} and far.stands_for == {"wedding": ("WEDDING", "WEDDING")}
+
+
+def test_the_model_tells_which_source_words_a_translation_stands_for() -> None:
+    found = source_words(camit.load("zh-en"), "我们的婚礼在教堂。", "Our wedding is in the church.")
+    assert found[1] == ("婚礼",) and found[5] == ("教堂",)
 
 
 def test_common_words_and_punctuation_carry_no_meaning_of_their_own() -> None:
-    zh_en = camit.load("zh-en")
-    lexicon = metrics.Lexicon(zh_en.source_vocabulary, zh_en.target_vocabulary)
+    lexicon = zh_en_lexicon()
     assert lexicon.source_words("我们的婚礼，在教堂。") == ("婚礼", "教堂")
     assert lexicon.target_words(["it", "i", "the", "wedding", ",", "chapel", "what"]) == ("wedding", "chapel")
 

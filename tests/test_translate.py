@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import camit
 from camit.errors import CamitError, InputError
+from camit.search.revise import DRAFT_LENGTH
 from camit.search.scoring import limit_for, score
 from camit.text import BOS, EOS, detokenise, fold
 from camit.translator import MAX_SOURCE_PIECES
@@ -191,11 +192,14 @@ def test_beam_one_is_the_better_of_what_both_decoders_write_greedily(translator:
     chosen = set()
     for text in [*SENTENCES, "他每天早上都喝一杯咖啡。"]:
         written = [greedy(translator, text, backward) for backward in (False, True)]
-        worth = [sum(logps(translator, text, pieces)) / (2 * (len(pieces) + 1)) for pieces in written]
-        best = worth.index(max(worth))
+        worth = [sum(logps(translator, text, pieces)) / 2 for pieces in written]
+        # Between their sums and their means: a long sentence may have the better mean, a short one the sum.
+        lengths = [(len(pieces) + 1) ** DRAFT_LENGTH for pieces in written]
+        ranked = [value / length for value, length in zip(worth, lengths, strict=True)]
+        best = ranked.index(max(ranked))
         found = translator.translate(text, beam=1)
         assert found.text == translator.target_vocabulary.decode(written[best])
-        assert found.score == pytest.approx(worth[best], abs=1e-4)
+        assert found.score == pytest.approx(worth[best] / (len(written[best]) + 1), abs=1e-4)
         chosen.add(best)
     assert chosen == {0, 1}, "these sentences do not show that either decoder may be the better one"
 

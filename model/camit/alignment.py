@@ -14,6 +14,9 @@ import torch
 from torch import Tensor
 
 from camit.gate import Match
+from camit.networks import Features
+from camit.search.problem import Phrase
+from camit.search.scoring import follow
 from camit.text import UNSPACED_LANGUAGES, says_something, screen_words
 from camit.translator import Translator
 
@@ -62,6 +65,30 @@ class Alignment:
             if weight > 0.0 and weight >= 0.5 * ranked[0][0]:
                 best.setdefault(word, float(f"{weight:.4g}"))  # never rounded to 0
         return tuple(best.items())
+
+
+def read_along(
+    translator: Translator, sentences: Sequence[tuple[Sequence[int], Phrase]]
+) -> dict[bool, Features]:
+    """What both decoders know along whole sentences, by `direction.backward`, from one pass each; nothing is
+    scored."""
+    with torch.inference_mode():
+        sources = translator.read([ids for ids, _ in sentences])
+        return {
+            direction.backward: follow(direction, sources.start(direction), [t for _, t in sentences])
+            for direction in (translator.directions.forward, translator.directions.backward)
+        }
+
+
+def source_words(translator: Translator, source: str, target: str) -> list[tuple[str, ...]]:
+    """For each word of a translation the source words it stands for."""
+    vocabulary = translator.target_vocabulary
+    ids, pieces = translator.encode_source(source), tuple(vocabulary.encode(target))
+    read = read_along(translator, [(ids, pieces)])
+    looks = (read[False].attention[0], read[True].attention[0])
+    alignment = Alignment.of(translator, source, ids, *looks, len(pieces))
+    anchors = (alignment.anchors(word.start, word.stop) for word in vocabulary.words(pieces))
+    return [tuple(word for word, _ in anchor) for anchor in anchors]
 
 
 class Characters:

@@ -20,7 +20,7 @@ import msgspec
 import torch
 from torch import Tensor
 
-from camit.alignment import ANCHORS, Alignment, Anchor, Characters, match_anchors
+from camit.alignment import ANCHORS, Alignment, Anchor, Characters, match_anchors, read_along
 from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError, SessionError
 from camit.gate import Gates, Keys, Match, MemoryReader
@@ -216,7 +216,7 @@ class RevisionMemory:
             self._compare(source, target_pieces)
             return ()
         target = vocabulary.decode(target_pieces)
-        read = _read(self._translator, [(source_ids, target_pieces)])
+        read = read_along(self._translator, [(source_ids, target_pieces)])
         self._compare(source, target_pieces)
         attention = (read[False].attention[0], read[True].attention[0])
         alignment = Alignment.of(self._translator, source, source_ids, *attention, len(target_pieces))
@@ -482,7 +482,7 @@ class RevisionMemory:
         encode = self._translator.encode_source
         for first in range(0, len(unread), READ_STEP):
             chosen = list(unread.items())[first : first + READ_STEP]
-            read = _read(self._translator, [(encode(source), pieces) for (source, pieces), _ in chosen])
+            read = read_along(self._translator, [(encode(source), pieces) for (source, pieces), _ in chosen])
             for row, (_, sharing) in enumerate(chosen):
                 self._keys |= {e.id: _pick(read, row, e) for e in sharing}
         found = [self._keys[e.id] for e in entries]
@@ -532,16 +532,6 @@ def _gates(translator: Translator) -> Gates:
         direction = translator.directions.forward
         features = follow(direction, sources.forward, [(SPECIALS,)])
     return Gates.load(translator.directory, features.s.shape[2], features.c.shape[2])
-
-
-def _read(translator: Translator, sentences: Sequence[tuple[Sequence[int], Phrase]]) -> dict[bool, Features]:
-    """What both decoders know along whole sentences, from one pass each; nothing is scored."""
-    with torch.inference_mode():
-        sources = translator.read([ids for ids, _ in sentences])
-        return {
-            direction.backward: follow(direction, sources.start(direction), [t for _, t in sentences])
-            for direction in (translator.directions.forward, translator.directions.backward)
-        }
 
 
 def _pick(read: dict[bool, Features], row: int, entry: MemoryEntry) -> dict[bool, Keys]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from statistics import fmean
 
@@ -62,6 +63,7 @@ class End(msgspec.Struct, frozen=True):
     characters: int
     told: tuple[str, ...]  # all content words typed so far and by hand, as the judge compares
     wanted: tuple[str, ...]  # the content words of that reference
+    stands_for: dict[str, tuple[str, ...]]  # each of them, and the source words it stands for
 
 
 class Sentence(msgspec.Struct, frozen=True):
@@ -123,8 +125,13 @@ def _capital(word: str) -> str:
     return word[:1].upper() + word[1:]
 
 
-def record(played: Round, judge: Judge, revisions: int, lexicon: Lexicon) -> Sentence:
+# Of a source and a translation: for each word of the latter the source words it stands for.
+Align = Callable[[str, str], Sequence[tuple[str, ...]]]
+
+
+def record(played: Round, judge: Judge, revisions: int, lexicon: Lexicon, align: Align) -> Sentence:
     """A round as a line of the results."""
+    align = cache(align)  # the nearest reference is often the same after the next revision
     screens = [played.after(k) for k in range(revisions + 1)]
     right = [judge.accepts(words(screen), played.references) for screen in screens]
     return Sentence(
@@ -145,25 +152,32 @@ def record(played: Round, judge: Judge, revisions: int, lexicon: Lexicon) -> Sen
             for turn in played.turns
         ),
         success=right.index(True) if any(right) else None,
-        ends=tuple(_end(played, judge, k, lexicon) for k in range(revisions + 1)),
+        ends=tuple(_end(played, judge, k, lexicon, align) for k in range(revisions + 1)),
         unk=tuple(sum(piece == UNK for piece in screen.pieces) for screen in screens),
         source_words=lexicon.source_words(played.line.source),
         draft_words=lexicon.target_words(judge.keys(words(played.draft))),
     )
 
 
-def _end(played: Round, judge: Judge, k: int, lexicon: Lexicon) -> End:
+def _end(played: Round, judge: Judge, k: int, lexicon: Lexicon, align: Align) -> End:
     final = words(played.after(k))
     nearest = judge.nearest(final, played.references)
     left = blocks(judge.keys(final), judge.keys(nearest.words))
     typed = [turn.edit.text for turn in played.turns[:k] if turn.edit.text]
     typed += [word for block in left for word in nearest.words[block.first : block.last]]
+    keys = judge.keys(nearest.words)
+    wanted = lexicon.target_words(keys)
+    stands_for: dict[str, tuple[str, ...]] = dict.fromkeys(wanted, ())
+    for key, stood in zip(keys, align(played.line.source, nearest.text), strict=True):
+        if key in stands_for:
+            stands_for[key] = (*stands_for[key], *stood)
     return End(
         hand_effort(left, nearest),
         len(nearest.words),
         len(nearest.text),
         told=lexicon.target_words(judge.keys(typed)),
-        wanted=lexicon.target_words(judge.keys(nearest.words)),
+        wanted=wanted,
+        stands_for=stands_for,
     )
 
 
@@ -201,6 +215,13 @@ class Seconds(msgspec.Struct, frozen=True):
     measured: int
 
 
+class Repetition(msgspec.Struct, frozen=True):
+    """Words that the user typed and that came back."""
+
+    repeated_mistakes: int  # drafts in which such a word is missing
+    one_shot_recall: float | None  # the share of such words that are right the first time they come back
+
+
 class Figures(msgspec.Struct, frozen=True):
     """Everything a simulation is judged by; the keys of `--json`."""
 
@@ -217,6 +238,7 @@ class Figures(msgspec.Struct, frozen=True):
     unk: int  # in the final outputs
     repeated_mistakes: int
     one_shot_recall: float | None
+    same_source: Repetition  # the same, of words that come back for the same source word
     seconds: Seconds | None
     signatures: dict[str, str]
 
@@ -241,7 +263,7 @@ def figures(sentences: Sequence[Sentence], judge: Judge) -> Figures:
     succeeded = [sentence.success for sentence in sentences if sentence.success is not None]
     total = sum((sentence.effort for sentence in sentences), Effort())
     characters = sum(sentence.ends[-1].characters for sentence in sentences)
-    repeated, recall = repetition(sentences)
+    repeated = repetition(sentences, same_sentence)
     return Figures(
         sentences=len(sentences),
         revisions=tuple(quality),
@@ -254,8 +276,9 @@ def figures(sentences: Sequence[Sentence], judge: Judge) -> Figures:
         changed_tokens_per_turn=fmean(turn.changed for turn in turns) if turns else 0.0,
         proposals_per_turn=fmean(turn.proposals for turn in turns) if turns else 0.0,
         unk=quality[-1].unk,
-        repeated_mistakes=repeated,
-        one_shot_recall=recall,
+        repeated_mistakes=repeated.repeated_mistakes,
+        one_shot_recall=repeated.one_shot_recall,
+        same_source=repetition(sentences, same_word),
         seconds=_seconds([turn.seconds for turn in turns if turn.seconds is not None]),
         signatures={name: str(metric.get_signature()) for name, metric in metrics.items()},
     )
@@ -284,23 +307,23 @@ def later_half(sentences: Sequence[Sentence]) -> list[Sentence]:
     return found
 
 
-def repetition(sentences: Sequence[Sentence]) -> tuple[int, float | None]:
+def repetition(sentences: Sequence[Sentence], ground: Callable[[Sentence, str], Iterable[str]]) -> Repetition:
     """Repeated mistakes, and one-shot recall, over documents in order.
 
     A word comes back when the user typed it in an earlier sentence of the document, the reference asks for
-    it, and the source shares a content word with a sentence it was typed for; without the latter, "eat" for
-    another word of the source would count as the same mistake. Each draft without it repeats the mistake.
-    Recall looks at the first time it comes back only: the share of words that are right then. (After
-    Simianer et al. 2019; later times would count a word that was learned again and again.)
+    it, and the two sources share a word of its `ground`; without the latter, "eat" for another word of the
+    source would count as the same mistake. Each draft without it repeats the mistake. Recall looks at the
+    first time it comes back only: the share of words that are right then. (After Simianer et al. 2019; later
+    times would count a word that was learned again and again.)
     """
     mistakes = hits = chances = 0
     for _, document in groupby(sentences, key=lambda sentence: sentence.document):
-        told: defaultdict[str, set[str]] = defaultdict(set)  # with the words of the sources it was typed for
+        told: defaultdict[str, set[str]] = defaultdict(set)  # with the grounds it was typed on
         back: set[str] = set()
         for sentence in document:
             end = sentence.ends[-1]
             for word in set(end.wanted) & told.keys():
-                if told[word].isdisjoint(sentence.source_words):
+                if told[word].isdisjoint(ground(sentence, word)):
                     continue
                 right = word in sentence.draft_words
                 mistakes += not right
@@ -309,8 +332,19 @@ def repetition(sentences: Sequence[Sentence]) -> tuple[int, float | None]:
                     chances += 1
                     hits += right
             for word in end.told:
-                told[word].update(sentence.source_words)
-    return mistakes, hits / chances if chances else None
+                told[word].update(ground(sentence, word))
+    return Repetition(mistakes, hits / chances if chances else None)
+
+
+def same_sentence(sentence: Sentence, word: str) -> Iterable[str]:
+    """The wide ground: all content words of the source. Long sentences share one by chance."""
+    return sentence.source_words
+
+
+def same_word(sentence: Sentence, word: str) -> Iterable[str]:
+    """The narrow ground: what the word stands for, as the model that was not taught yet aligns the
+    reference."""
+    return sentence.ends[-1].stands_for.get(word, ())
 
 
 def _seconds(values: Sequence[float]) -> Seconds | None:

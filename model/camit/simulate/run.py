@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from queue import Empty, Queue
@@ -24,6 +24,7 @@ from typing import Any
 import msgspec
 import torch
 
+from camit.alignment import source_words
 from camit.checkpoint import find, languages
 from camit.corpus import Pair, documents
 from camit.errors import CorpusError, InputError
@@ -250,7 +251,8 @@ def play_share(
         finally:
             history.forget()
     lexicon = Lexicon(translator.source_vocabulary, translator.target_vocabulary)
-    return [record(played, rules.judge, rules.revisions, lexicon) for played in rounds]
+    align = partial(source_words, translator)
+    return [record(played, rules.judge, rules.revisions, lexicon, align) for played in rounds]
 
 
 @contextmanager

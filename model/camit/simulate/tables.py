@@ -214,8 +214,9 @@ def history(base: Experiment, get: Get) -> Table:
             else:
                 found = compare(run.sentences, plain.sentences, run.judge, k)
                 cells += [f"{found.difference:+.2f}", _p(found.p)]
-        recall = run.figures.one_shot_recall
-        cells += [str(run.figures.repeated_mistakes), "" if recall is None else f"{recall:.3f}"]
+        wide, narrow = run.figures, run.figures.same_source
+        cells.append(f"{wide.repeated_mistakes} ({narrow.repeated_mistakes})")
+        cells.append(f"{recall(wide.one_shot_recall)} ({recall(narrow.one_shot_recall)})")
         rows.append((*cells, f"{paper_draft - paper_before:+.2f} / {paper_final - paper_after:+.2f}"))
         if run is not plain:
             halves = later_half(run.sentences), later_half(plain.sentences)
@@ -241,7 +242,8 @@ def history(base: Experiment, get: Get) -> Table:
         (
             f"A sentence is confirmed as {_CONFIRMED[base.confirmed]}. p: {_TEST}, the row against neither.",
             "A word comes back when the user typed it before in the document and the reference asks for it "
-            "again, for a source that shares a content word. Repeated mistakes: drafts in which it is "
+            "again, for a source that shares a content word (in brackets: the source word that it stands "
+            "for, by the model's own alignment of the reference). Repeated mistakes: drafts in which it is "
             "missing then. One-shot recall: the share of such words that are right the first time they come "
             "back.",
             f"In the later half of each document, drafts and after 2 revisions: {'; '.join(later)}.",
@@ -296,6 +298,10 @@ def _gains(values: Sequence[float]) -> str:
 
 def _share(value: float) -> str:
     return f"{100 * value:.0f} %"
+
+
+def recall(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f}"
 
 
 def _p(value: float) -> str:
