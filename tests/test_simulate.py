@@ -148,6 +148,7 @@ def test_the_command_writes_the_figures_for_machines(
         "unk",
         "repeated_mistakes",
         "one_shot_recall",
+        "same_source",
     } <= found.keys()
     assert {"p50", "p95"} <= found["seconds"].keys()
     assert found["settings"]["user"] == "left-to-right" and found["settings"]["limit"] == 3

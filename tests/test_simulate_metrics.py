@@ -9,7 +9,6 @@ import pytest
 import sacrebleu
 
 import camit
-from camit.alignment import source_words
 from camit.corpus import Pair
 from camit.errors import InputError
 from camit.plan import Fixed, Version
@@ -181,10 +180,11 @@ def row(
         outputs=(output,) * (len(turns) + 1),
         turns=turns,
         success=None,
-        ends=(End(Effort(), len(words), len(reference), told, words, stands_for or {}),) * (len(turns) + 1),
+        ends=(End(Effort(), len(words), len(reference), told, words),) * (len(turns) + 1),
         unk=(0,) * (len(turns) + 1),
         source_words=tuple(source.split()),
         draft_words=tuple(output.split()),
+        stands_for=stands_for or {},
     )
 
 
@@ -276,17 +276,16 @@ def test_a_word_that_stands_for_nothing_does_not_come_back_for_the_same_source_w
     assert repetition(rows, same_word) == Repetition(0, None)
 
 
-def test_what_words_stand_for_is_recorded_of_the_reference_that_is_nearest() -> None:
+def test_a_typed_word_of_any_reference_has_its_ground_and_only_content_words_are_one() -> None:
+    lexicon = zh_en_lexicon()
     one = played(
-        1, ["this is it", "wedding, wedding"], ["this is it", "wedding, wedding"], [Edit(0, 1, "wedding")]
+        1, ["the wedding is", "the chapel is"], ["the dog is", "the chapel is"], [Edit(1, 2, "chapel")]
     )
-    near, far = record(one, Judge(), 1, zh_en_lexicon()).ends
-    assert near.stands_for == {} and far.stands_for == {"wedding": ("WEDDING", "WEDDING")}
-
-
-def test_the_model_tells_which_source_words_a_translation_stands_for() -> None:
-    found = source_words(camit.load("zh-en"), "我们的婚礼在教堂。", "Our wedding is in the church.")
-    assert found[1] == ("婚礼",) and found[5] == ("教堂",)
+    line = replace(one.line, source="我们的婚礼，在教堂。")
+    one = Round(line, one.references, one.draft, one.turns)
+    found = metrics.record(one, Judge(), 1, lexicon, lambda source, target: [("我们",), ("教堂", "我们"), ()])
+    assert found.ends[-1].wanted == ("chapel",)
+    assert found.stands_for == {"wedding": ("教堂",), "chapel": ("教堂",)}
 
 
 def test_common_words_and_punctuation_carry_no_meaning_of_their_own() -> None:

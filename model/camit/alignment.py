@@ -45,7 +45,7 @@ class Alignment:
     ) -> Alignment:
         """From the attention [positions, source] of both decoders along a sentence of `length` pieces."""
         words = tuple(word for word, _ in screen_words(source, translator.source_language))
-        spread = translator.alignment(source, ids)
+        spread = translator.alignment(source)
         return cls(
             words,
             forward[:length, : len(ids)] @ spread,
@@ -80,7 +80,7 @@ def read_along(
         }
 
 
-def source_words(translator: Translator, source: str, target: str) -> list[tuple[str, ...]]:
+def stands_for(translator: Translator, source: str, target: str) -> list[tuple[str, ...]]:
     """For each word of a translation the source words it stands for."""
     vocabulary = translator.target_vocabulary
     ids, pieces = translator.encode_source(source), tuple(vocabulary.encode(target))
@@ -117,7 +117,7 @@ def match_anchors(
     characters = Characters(source, translator.source_language)
     vocabulary = translator.source_vocabulary
     owners: list[int] = []  # the piece each character belongs to
-    ids = translator.encode_source(source)
+    ids = vocabulary.encode(source)
     for row, index in enumerate(ids):
         owners.extend([row] * vocabulary.characters(index))
     chosen: list[int] = []

@@ -181,7 +181,7 @@ class Translator:
         result = []
         for row, (text, source, pieces) in enumerate(zip(texts, ids, sentences, strict=True)):
             attention = scored.features.attention[row, : len(pieces), : len(source)]
-            spread = attention @ self.alignment(text, source)  # [pieces, source tokens]
+            spread = attention @ self.alignment(text)  # [pieces, source tokens]
             words = self.target_vocabulary.words(pieces)
             copies = copied_words(words, mixed.copied[row] if mixed else ())
             result.append(
@@ -199,9 +199,10 @@ class Translator:
             )
         return result
 
-    def alignment(self, text: str, ids: Sequence[int]) -> torch.Tensor:
+    def alignment(self, text: str) -> torch.Tensor:
         """Which share of each source piece belongs to which source token. [pieces, source tokens]"""
         words = screen_words(text, self.source_language)
+        ids = self.source_vocabulary.encode(text)  # a word outside a list is as long as it is, UNK is not
         owner = [index for index, (word, _) in enumerate(words) for _ in word]
         matrix = torch.zeros(len(ids), len(words))
         at = 0

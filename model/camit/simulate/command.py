@@ -29,7 +29,7 @@ from camit.simulate.metrics import compare
 from camit.simulate.report import Page, curves, write_results
 from camit.simulate.run import Experiment, Run, prepare
 from camit.simulate.store import Store
-from camit.simulate.tables import Table, build, recall, table_name
+from camit.simulate.tables import Table, build, recall_text, table_name
 
 FORMATS = ("text", "markdown", "json")
 Progressing = Callable[[int], None]
@@ -246,9 +246,9 @@ def summary(run: Run) -> Table:
     notes = [
         f"revisions per sentence {f.revisions_per_sentence:.2f}, success rate {100 * f.success_rate:.1f} %, "
         f"WSR {f.wsr:.3f}, MAR {f.mar:.3f}, KSMR {f.ksmr:.3f}",
-        f"words changed per turn {f.changed_tokens_per_turn:.2f}, repeated mistakes {f.repeated_mistakes}, "
-        f"one-shot recall {recall(f.one_shot_recall)}; of the same source word "
-        f"{f.same_source.repeated_mistakes}, {recall(f.same_source.one_shot_recall)}",
+        f"words changed per turn {f.changed_tokens_per_turn:.2f}, repeated mistakes {f.repeated_mistakes} "
+        f"({f.same_source.repeated_mistakes} of the same source word), one-shot recall "
+        f"{recall_text(f.one_shot_recall)} ({recall_text(f.same_source.one_shot_recall)})",
         f"BLEU {f.signatures['bleu']}",
         f'"no change" is {"" if s.no_change_is_a_candidate else "not "}a candidate of the user',
     ]

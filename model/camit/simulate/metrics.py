@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import groupby
 from statistics import fmean
 
@@ -63,7 +62,6 @@ class End(msgspec.Struct, frozen=True):
     characters: int
     told: tuple[str, ...]  # all content words typed so far and by hand, as the judge compares
     wanted: tuple[str, ...]  # the content words of that reference
-    stands_for: dict[str, tuple[str, ...]]  # each of them, and the source words it stands for
 
 
 class Sentence(msgspec.Struct, frozen=True):
@@ -79,6 +77,7 @@ class Sentence(msgspec.Struct, frozen=True):
     unk: tuple[int, ...]  # unknown words on the screen after 0, 1, ... revisions
     source_words: tuple[str, ...]  # these are content words too
     draft_words: tuple[str, ...]
+    stands_for: dict[str, tuple[str, ...]]  # of content words of the references, those of the source
 
     @property
     def effort(self) -> Effort:
@@ -131,7 +130,6 @@ Align = Callable[[str, str], Sequence[tuple[str, ...]]]
 
 def record(played: Round, judge: Judge, revisions: int, lexicon: Lexicon, align: Align) -> Sentence:
     """A round as a line of the results."""
-    align = cache(align)  # the nearest reference is often the same after the next revision
     screens = [played.after(k) for k in range(revisions + 1)]
     right = [judge.accepts(words(screen), played.references) for screen in screens]
     return Sentence(
@@ -152,32 +150,42 @@ def record(played: Round, judge: Judge, revisions: int, lexicon: Lexicon, align:
             for turn in played.turns
         ),
         success=right.index(True) if any(right) else None,
-        ends=tuple(_end(played, judge, k, lexicon, align) for k in range(revisions + 1)),
+        ends=tuple(_end(played, judge, k, lexicon) for k in range(revisions + 1)),
         unk=tuple(sum(piece == UNK for piece in screen.pieces) for screen in screens),
         source_words=lexicon.source_words(played.line.source),
         draft_words=lexicon.target_words(judge.keys(words(played.draft))),
+        stands_for=_stands_for(played, judge, lexicon, align),
     )
 
 
-def _end(played: Round, judge: Judge, k: int, lexicon: Lexicon, align: Align) -> End:
+def _stands_for(played: Round, judge: Judge, lexicon: Lexicon, align: Align) -> dict[str, tuple[str, ...]]:
+    """What a word stands for, wherever it stands in a reference."""
+    source = played.line.source
+    content = lexicon.source_words(source)
+    found: dict[str, set[str]] = {}
+    for reference in played.references:
+        keys = judge.keys(reference.words)
+        carrying = set(lexicon.target_words(keys))
+        for key, stood in zip(keys, align(source, reference.text), strict=True):
+            if key in carrying:
+                found.setdefault(key, set()).update(stood)
+    return {
+        key: tuple(word for word in dict.fromkeys(content) if word in stood) for key, stood in found.items()
+    }
+
+
+def _end(played: Round, judge: Judge, k: int, lexicon: Lexicon) -> End:
     final = words(played.after(k))
     nearest = judge.nearest(final, played.references)
     left = blocks(judge.keys(final), judge.keys(nearest.words))
     typed = [turn.edit.text for turn in played.turns[:k] if turn.edit.text]
     typed += [word for block in left for word in nearest.words[block.first : block.last]]
-    keys = judge.keys(nearest.words)
-    wanted = lexicon.target_words(keys)
-    stands_for: dict[str, tuple[str, ...]] = dict.fromkeys(wanted, ())
-    for key, stood in zip(keys, align(played.line.source, nearest.text), strict=True):
-        if key in stands_for:
-            stands_for[key] = (*stands_for[key], *stood)
     return End(
         hand_effort(left, nearest),
         len(nearest.words),
         len(nearest.text),
         told=lexicon.target_words(judge.keys(typed)),
-        wanted=wanted,
-        stands_for=stands_for,
+        wanted=lexicon.target_words(judge.keys(nearest.words)),
     )
 
 
@@ -238,7 +246,7 @@ class Figures(msgspec.Struct, frozen=True):
     unk: int  # in the final outputs
     repeated_mistakes: int
     one_shot_recall: float | None
-    same_source: Repetition  # the same, of words that come back for the same source word
+    same_source: Repetition  # the same two, of words that come back for the same source word
     seconds: Seconds | None
     signatures: dict[str, str]
 
@@ -342,9 +350,9 @@ def same_sentence(sentence: Sentence, word: str) -> Iterable[str]:
 
 
 def same_word(sentence: Sentence, word: str) -> Iterable[str]:
-    """The narrow ground: what the word stands for, as the model that was not taught yet aligns the
-    reference."""
-    return sentence.ends[-1].stands_for.get(word, ())
+    """The narrow ground: which of them the word stands for, as the model that was not taught yet aligns the
+    references. Where a source is cut into other words this time, it is another word."""
+    return sentence.stands_for.get(word, ())
 
 
 def _seconds(values: Sequence[float]) -> Seconds | None:

@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 import torch
 
-from camit.alignment import source_words
+from camit.alignment import stands_for
 from camit.checkpoint import find, languages
 from camit.corpus import Pair, documents
 from camit.errors import CorpusError, InputError
@@ -137,7 +137,8 @@ class Run(msgspec.Struct, frozen=True):
             )
         except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
             raise InputError(
-                f"these are no results of camit simulate --json ({error}); run the simulation again."
+                f"these are no results of camit simulate --json, or of another version ({error}); run the "
+                "simulation again."
             ) from error
 
     @property
@@ -250,8 +251,9 @@ def play_share(
                 progress(1)
         finally:
             history.forget()
+    # Only now, with the model's own weights again: all runs are judged by the same alignment.
     lexicon = Lexicon(translator.source_vocabulary, translator.target_vocabulary)
-    align = partial(source_words, translator)
+    align = partial(stands_for, translator)
     return [record(played, rules.judge, rules.revisions, lexicon, align) for played in rounds]
 
 

@@ -216,7 +216,7 @@ def history(base: Experiment, get: Get) -> Table:
                 cells += [f"{found.difference:+.2f}", _p(found.p)]
         wide, narrow = run.figures, run.figures.same_source
         cells.append(f"{wide.repeated_mistakes} ({narrow.repeated_mistakes})")
-        cells.append(f"{recall(wide.one_shot_recall)} ({recall(narrow.one_shot_recall)})")
+        cells.append(f"{recall_text(wide.one_shot_recall)} ({recall_text(narrow.one_shot_recall)})")
         rows.append((*cells, f"{paper_draft - paper_before:+.2f} / {paper_final - paper_after:+.2f}"))
         if run is not plain:
             halves = later_half(run.sentences), later_half(plain.sentences)
@@ -300,7 +300,7 @@ def _share(value: float) -> str:
     return f"{100 * value:.0f} %"
 
 
-def recall(value: float | None) -> str:
+def recall_text(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
 
 
