@@ -248,10 +248,12 @@ def test_a_model_may_end_between_its_first_and_last_weights(tmp_path: Path) -> N
     whole = RunFolder(tmp_path / "whole").state()
     assert whole is not None
     assert whole[1].step == state[1].step == 16
-    shutil.rmtree(first)
-    train(first, settings_for(corpus, steps=1, vocabulary=290))
-    with pytest.raises(TrainingError, match="other sizes"):
-        train(out, msgspec.structs.replace(settings, steps=24, keep_start=0.25), resume=True)
+    for other in (settings_for(corpus, steps=6), settings_for(corpus, steps=1, vocabulary=290)):
+        shutil.rmtree(first)
+        train(first, other)
+        with pytest.raises(TrainingError, match="another model than the one this run started from"):
+            train(out, msgspec.structs.replace(settings, steps=24, keep_start=0.25), resume=True)
+        assert log_of(out)[-1]["step"] == 16
     shutil.rmtree(first)
     with pytest.raises(CamitError, match="first"):  # said at once, not at the end
         train(out, msgspec.structs.replace(settings, steps=24, keep_start=0.25), resume=True)

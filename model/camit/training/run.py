@@ -31,6 +31,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     pieces: int = 0  # target pieces read so far
     seconds: float = 0.0  # of training, all sittings together
     data: str = ""  # digest of what the rounds are made of
+    start: str = ""  # digest of the weights the run began with
 
 
 class RunFolder:

@@ -44,7 +44,6 @@ def make_trainer(
     for turn in (True, False):
         if processes.first == turn:
             network, vocabularies = _network(settings, folder)
-            _check_start(settings, network)
             corpora = [
                 encode_corpus(Path(mixture.path), *vocabularies, settings.cleaning, folder.cache)
                 for mixture in settings.train
@@ -107,18 +106,6 @@ def _network(settings: Settings, folder: RunFolder) -> tuple[Network, tuple[Voca
         dropout=dropout,
     )
     return build(config), vocabularies
-
-
-def _check_start(settings: Settings, network: Network) -> None:
-    """What --keep-start needs at the end is looked for at the beginning."""
-    if not settings.keep_start or settings.init is None:
-        return
-    start = load_checkpoint(settings.init).network.config
-    if start != msgspec.structs.replace(network.config, dropout=start.dropout):
-        raise TrainingError(
-            f"--keep-start: {settings.init} is another model than the one this run started from, of other "
-            "sizes. Put that back, or leave out --keep-start."
-        )
 
 
 def _warm_start(start: Checkpoint, dropout: float) -> tuple[Network, tuple[Vocabulary, Vocabulary]]:

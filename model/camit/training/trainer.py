@@ -8,6 +8,7 @@ the lots that `sampled` draws).
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -94,7 +95,7 @@ class Trainer:
         self._optimiser = torch.optim.Adam(
             self._network.parameters(), lr=settings.rate, betas=(0.9, 0.98), eps=1e-9, fused=True
         )
-        self._position = Position(data=data.digest)
+        self._position = Position(data=data.digest, start=_digest(network))
         self._stopping = False
         self.validations: list[Validation] = []  # the latest, one for each dev set
 
@@ -141,6 +142,8 @@ class Trainer:
     def run(self) -> bool:
         """Train until the budget is used up; False when `stop` was called before."""
         settings, position = self._settings, self._position
+        # What is needed at the end is looked for now.
+        start = self._start() if settings.keep_start else None
         started = time.perf_counter() - position.seconds
         last_log = last_save = last_validation = time.perf_counter()
         logged = position
@@ -188,9 +191,9 @@ class Trainer:
             if self._due(now - last_save, settings.checkpoint_minutes):
                 self.save()
                 last_save = now
-        if settings.keep_start:
+        if start is not None:
             self.save()
-            self._model = self._with_start(load_checkpoint(settings.init or "").network)
+            self._model = self._with_start(start)
         self.validate()
         self.save()
         return True
@@ -243,6 +246,17 @@ class Trainer:
         decay = min(self._settings.average, (1 + step) / (10 + step)) ** AVERAGE_EVERY
         parameters = [p.detach() for p in self._network.parameters()]
         torch._foreach_lerp_(list(self._average.parameters()), parameters, 1.0 - decay)
+
+    def _start(self) -> Network:
+        """The model the run began with, for --keep-start."""
+        init = self._settings.init or ""
+        start = load_checkpoint(init).network
+        if _digest(start) != self._position.start:
+            raise TrainingError(
+                f"--keep-start: {init} is another model than the one this run started from. Put that back, "
+                "or leave out --keep-start."
+            )
+        return start
 
     @torch.no_grad()
     def _with_start(self, start: Network) -> Network:
@@ -327,3 +341,12 @@ class Trainer:
         if "adam.step" in tensors:
             self._folder.save_state(tensors, self._position)
         self._folder.save_model(Checkpoint(self._name, self._model, self._source, self._target))
+
+
+def _digest(network: Network) -> str:
+    """Which weights these are: sha256 of all of them."""
+    found = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        found.update(f"{name} {tuple(tensor.shape)} ".encode())
+        found.update(tensor.detach().cpu().contiguous().numpy().data)
+    return found.hexdigest()
