@@ -248,7 +248,7 @@ def test_a_model_may_end_between_its_first_and_last_weights(tmp_path: Path) -> N
     whole = RunFolder(tmp_path / "whole").state()
     assert whole is not None
     assert whole[1].step == state[1].step == 16
-    for other in (settings_for(corpus, steps=6), settings_for(corpus, steps=1, vocabulary=290)):
+    for other in (settings_for(corpus, steps=5, seed=2), settings_for(corpus, steps=1, vocabulary=290)):
         shutil.rmtree(first)
         train(first, other)
         with pytest.raises(TrainingError, match="another model than the one this run started from"):
@@ -467,6 +467,27 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path) -> None:
     assert train(out, settings_for(corpus, steps=2), resume=True).position.step == 2
     (cached / "report.json").write_bytes(b"")
     assert train(out, settings_for(corpus, steps=3), resume=True).position.step == 3
+
+
+def test_case_is_scored_where_references_have_it_in_one_call_for_several_corpora(tmp_path: Path) -> None:
+    out, scores = tmp_path / "out", tmp_path / "scores.json"
+    small = write_corpus(tmp_path / "small.tsv", [(s, t.lower()) for s, t in PAIRS])
+    train(out, settings_for(small, steps=1))
+    capital = write_corpus(tmp_path / "capital.tsv", [(s, t.capitalize()) for s, t in PAIRS])
+    corpora = ("--corpus", small, "--corpus", capital, "--limit", "3", "--beam", "1", "--json", scores)
+    for option, expected in (
+        ((), [True, False]),
+        (("--no-lowercase",), [False] * 2),
+        (("--lowercase",), [True] * 2),
+    ):
+        call("evaluate", "--model", out, *corpora, *option)
+        found = json.loads(scores.read_bytes())["scores"]
+        assert [row["lowercase"] for row in found] == [value for value in expected for _ in range(3)]
+    call("evaluate", "--model", out, *corpora)
+    text = card(out, [scores])
+    assert (
+        "| small.tsv | 3 | 1 | ignored | both |" in text and "| capital.tsv | 3 | 1 | counts | both |" in text
+    )
 
 
 def test_a_card_says_what_a_run_stored_and_what_was_measured(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from camit.training.settings import Settings
 class _Figures(msgspec.Struct, frozen=True):
     corpus: str
     lines: int
+    lowercase: bool
     direction: str
     bleu: float
     chrf: float
@@ -32,7 +33,6 @@ class _Figures(msgspec.Struct, frozen=True):
 
 class _How(msgspec.Struct, frozen=True):
     beam: int
-    lowercase: bool
 
 
 class _Scores(msgspec.Struct, frozen=True):
@@ -200,10 +200,9 @@ def _scores(files: Sequence[Path]) -> str:
             raise InputError(
                 f"{file} holds no scores ({error}); give a file that `camit evaluate --json` wrote."
             ) from error
-        how = content.settings
-        case = "ignored" if how.lowercase else "counts"
         lines += [
-            f"| {s.corpus} | {s.lines:,} | {how.beam} | {case} | {s.direction} | "
+            f"| {s.corpus} | {s.lines:,} | {content.settings.beam} | "
+            f"{'ignored' if s.lowercase else 'counts'} | {s.direction} | "
             f"{s.bleu:.2f} | {s.chrf:.2f} | {s.perplexity:.2f} |"
             for s in content.scores
         ]

@@ -14,7 +14,10 @@ from rich.table import Table
 def evaluate(
     model: Annotated[str, typer.Option(help="Embedded model or checkpoint directory.")] = "zh-en",
     corpus: Annotated[list[Path], typer.Option(help="TSV: document, source, reference(s).")] = ...,  # type: ignore[assignment]
-    lowercase: Annotated[bool, typer.Option("--lowercase", help="Score without regard to case.")] = False,
+    lowercase: Annotated[
+        bool | None,
+        typer.Option(help="Score without regard to case; left out, as the references of a corpus look."),
+    ] = None,
     beam: Annotated[int, typer.Option(help="Width of the search.")] = 4,
     limit: Annotated[int | None, typer.Option(help="Only the first lines of each corpus.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write the figures for machines.")] = None,
@@ -22,6 +25,7 @@ def evaluate(
     """Score a model, both decoders together and each alone: sacrebleu BLEU, chrF, perplexity per piece."""
     from camit.checkpoint import check_writable, load_checkpoint, write_atomically
     from camit.corpus import read_corpus
+    from camit.simulate.corpus import looks_lowercased
     from camit.training.denormals import tiny_is_zero
     from camit.training.scores import evaluate_model
     from camit.training.start import dev_batches
@@ -32,29 +36,30 @@ def evaluate(
         check_writable(json, corpus)
     checkpoint = load_checkpoint(model)
     vocabularies = (checkpoint.source, checkpoint.target)
-    table = Table("corpus", "lines", "decoder", "BLEU", "chrF", "perplexity")
+    table = Table("corpus", "lines", "case", "decoder", "BLEU", "chrF", "perplexity")
     results = []
     for path in corpus:
         pairs = list(read_corpus(path, limit))
         batches = dev_batches(path, pairs, *vocabularies)
+        folded = looks_lowercased(pairs) if lowercase is None else lowercase
         with tiny_is_zero():
             found = evaluate_model(
-                checkpoint.network, vocabularies, pairs, batches, beam=beam, lowercase=lowercase
+                checkpoint.network, vocabularies, pairs, batches, beam=beam, lowercase=folded
             )
         for way, scores in found.items():
             table.add_row(
                 path.name,
                 f"{len(pairs):,}",
+                "ignored" if folded else "counts",
                 way,
                 f"{scores.bleu:.2f}",
                 f"{scores.chrf:.2f}",
                 f"{scores.perplexity:.3f}",
             )
-            results.append(
-                {"corpus": path.name, "lines": len(pairs), "direction": way, **msgspec.structs.asdict(scores)}
-            )
+            read = {"corpus": path.name, "lines": len(pairs), "lowercase": folded, "direction": way}
+            results.append(read | msgspec.structs.asdict(scores))
     Console(width=100).print(table)
     if json is not None:
-        settings = {"model": model, "beam": beam, "lowercase": lowercase, "limit": limit}
+        settings = {"model": model, "beam": beam, "limit": limit}
         content = msgspec.json.encode({"settings": settings, "scores": results})
         write_atomically(json, msgspec.json.format(content, indent=1))
