@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import camit
-from camit.alignment import match_anchors, stands_for
+from camit.alignment import find_anchors, match_anchors, read_along, stands_for
 from tests.helpers import tiny_translator
 
 
@@ -30,3 +30,36 @@ def test_an_anchor_is_found_behind_words_outside_the_list() -> None:
 def test_the_model_tells_which_source_words_a_translation_stands_for() -> None:
     found = stands_for(camit.load("zh-en"), "我们的婚礼在教堂。", "Our wedding is in the church.")
     assert found[1] == ("婚礼",) and found[5] == ("教堂",)
+
+
+def test_a_word_is_anchored_where_it_would_not_be_said_without() -> None:
+    # Attention alone looks around: at 古代, 平原 and others with nearly the same weight.
+    translator = camit.load("zh-en")
+    source = "他们曾经占领了哥伦比亚的加勒比海岸平原地区，那里有很多古代的城市。"
+    target = "They once conquered the Caribbean plain of Colombia, where many ancient cities are."
+    ids, pieces = translator.encode_source(source), tuple(translator.target_vocabulary.encode(target))
+    wanted = {
+        "Caribbean": "加勒比海",
+        "plain": "平原",
+        "Colombia": "哥伦比亚",
+        "ancient": "古代",
+        "cities": "城市",
+    }
+    words = [word for word in translator.target_vocabulary.words(pieces) if word.text in wanted]
+    spans = [(word.start, word.stop) for word in words]
+    read = read_along(translator, [(ids, pieces)])
+    found = find_anchors(translator, source, ids, pieces, spans, read)
+    assert {word.text: anchors[0][0] for word, anchors in zip(words, found, strict=True)} == wanted
+    assert all(weight > 0 for anchors in found for _, weight in anchors)
+    assert find_anchors(translator, source, ids, pieces, [], read) == []
+
+
+def test_a_source_of_one_word_is_an_anchor_though_nothing_is_left_without_it() -> None:
+    for translator, source, target in (
+        (camit.load("zh-en"), "教堂", "church"),
+        (tiny_translator(words=True), "cat", "zyzzyva"),
+    ):
+        ids, pieces = translator.encode_source(source), tuple(translator.target_vocabulary.encode(target))
+        read = read_along(translator, [(ids, pieces)])
+        [[(word, weight)]] = find_anchors(translator, source, ids, pieces, [(0, len(pieces))], read)
+        assert word == source and weight > 0

@@ -524,7 +524,7 @@ class Offering:
         self.pieces = pieces
 
     def read(self, features: Features) -> list[list[Copy]]:
-        return [[Copy(self.pieces, 0.5, 7)]] * len(features.s)
+        return [[Copy((self.pieces,), 0.5, 7)]] * len(features.s)
 
     def mix(self, features: Features, logp: torch.Tensor, sentences: object) -> Mixed:
         raise NotImplementedError

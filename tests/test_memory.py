@@ -85,7 +85,8 @@ def test_source_words_that_are_hardly_looked_at_are_anchors_all_the_same() -> No
     """A network that looks almost nowhere in particular once led to an anchor of weight 0."""
     words, nowhere = ("猫", "狗"), torch.tensor([[1.0, 0.0]])
     hardly = torch.tensor([[1e-12, 1e-12]])
-    anchor = Alignment(words, nowhere, hardly).anchors(0, 1)
+    alignment = Alignment(words, nowhere, hardly)
+    anchor = alignment.anchors(alignment.looks(0, 1))
     assert [word for word, _ in anchor] == ["猫"]
     chosen, match = match_anchors(tiny_translator(), "大猫", [anchor])
     assert chosen == [0] and match.found.tolist() == [1.0]
@@ -291,6 +292,36 @@ def test_a_word_is_not_copied_more_often_than_the_source_says_it() -> None:
                 assert text.split().count("catalogue") <= times
 
 
+@pytest.mark.parametrize(
+    ("sentence", "fixed", "spellings"),
+    [
+        ('He said, "fish swim."', "fish", {" fish", "fish", " Fish", "Fish"}),
+        ("Fish swim.", "Fish", {" fish", "fish", " Fish", "Fish"}),
+        ('He said, "Fish swim."', "Fish", {" fish", "fish", " Fish", "Fish"}),
+        ("I know Bill well.", "Bill", {" Bill", "Bill"}),
+        ("NASA knows.", "NASA", {" NASA", "NASA"}),
+    ],
+)
+def test_a_word_is_remembered_for_other_places_too(sentence: str, fixed: str, spellings: set[str]) -> None:
+    # "Fish" may open a sentence or be a name; a capital in the middle of one is no accident.
+    zh_en = camit.load("zh-en")
+    vocabulary = zh_en.target_vocabulary
+    pieces = tuple(vocabulary.encode(sentence))
+    [span] = [(w.start, w.stop) for w in vocabulary.words(pieces) if w.text == fixed]
+    memory = eager(RevisionMemory(zh_en))
+    source = "鱼会游泳。"
+    [entry] = memory.write(source, zh_en.encode_source(source), pieces, [span], 1)
+    readers = memory.readers(source)
+    assert readers is not None
+    with torch.inference_mode():
+        sources = zh_en.read([zh_en.encode_source(source)])
+        features = follow(zh_en.directions.forward, sources.forward, [()])
+        [[copy]] = _reader(readers).read(features)
+    written = {"".join(map(vocabulary.piece, s)).replace("\u2581", " ") for s in copy.spellings}
+    assert written == spellings and entry.text == fixed
+    assert copy.spellings[0] == tuple(vocabulary.encode(fixed))  # with a space, unless the network objects
+
+
 UNRELATED = [
     "医生说她需要多休息几天。",
     "我把钥匙忘在办公室了。",
@@ -353,7 +384,7 @@ def test_shares_are_theta_times_r_of_the_equations(backward: bool) -> None:
         features = Features(torch.randn(2, 3, 16), torch.randn(2, 3, 16), torch.rand(2, 3, 4))
         keys = Keys(torch.randn(5, 16), torch.randn(5, 16))
         match = Match(torch.rand(4, 5), torch.rand(5), torch.rand(5), (1,) * 5)
-        reader = MemoryReader(direction, gate, keys, [(9,)] * 5, range(5), match=match, cut=0.0)
+        reader = MemoryReader(direction, gate, keys, [((9,),)] * 5, range(5), match=match, cut=0.0)
         e = evidence(features, keys, match) @ gate.evidence
         unit = torch.nn.functional.normalize
         opened = unit(features.s, dim=2) @ gate.state + unit(features.c, dim=2) @ gate.context + gate.bias
@@ -361,7 +392,7 @@ def test_shares_are_theta_times_r_of_the_equations(backward: bool) -> None:
         assert torch.allclose(
             reader.shares(features), theta.unsqueeze(2) * torch.softmax(e, dim=2), atol=1e-5
         )
-        paper = MemoryReader(direction, written, keys, [(9,)] * 5, range(5), match=None, cut=0.0)
+        paper = MemoryReader(direction, written, keys, [((9,),)] * 5, range(5), match=None, cut=0.0)
         s, c = features.s, features.c
         theta = torch.sigmoid(s @ written.state + c @ written.context + written.bias)
         products = (s @ keys.s.t()).abs() / 4, (c @ keys.c.t()).abs() / 4  # over sqrt(16)
@@ -388,7 +419,7 @@ def test_of_little_evidence_only_words_outside_a_word_list_are_offered() -> None
         if bias == -25.0:
             assert float(reader.shares(first_step).min()) > 1e-4
             assert float(reader.shares(first_step).max()) < memory.settings.cut
-        assert {copy.pieces for copy in reader.read(first_step)[0]} == offered
+        assert {copy.spellings[0] for copy in reader.read(first_step)[0]} == offered
 
 
 def test_the_probability_of_a_word_held_by_several_entries_is_summed() -> None:
@@ -404,7 +435,7 @@ def test_the_probability_of_a_word_held_by_several_entries_is_summed() -> None:
         first_step = Features(*(x[:, :1] for x in features))
         shares = reader.shares(first_step)[0, 0]
         (offered,) = reader.read(first_step)
-    by_word = {copy.pieces: copy for copy in offered}
+    by_word = {copy.spellings[0]: copy for copy in offered}
     assert by_word[first.pieces].probability == pytest.approx(float(shares[0] + shares[1]), rel=1e-4)
     assert by_word[first.pieces].entry in (first.id, second.id)
     assert by_word[other.pieces].entry == other.id

@@ -514,7 +514,7 @@ def test_where_the_network_means_a_word_it_lacks_the_memory_says_which() -> None
         looks = False
 
         def read(self, features: Features) -> list[list[Copy]]:
-            return [[Copy((redford,), 0.1, entry=1)] for _ in features.s]
+            return [[Copy(((redford,),), 0.1, entry=1)] for _ in features.s]
 
     [plain] = search(direction, start, [Problem(0, 5)], beam=2)
     [helped] = search(direction, start, [Problem(0, 5)], beam=2, reader=Memory())  # type: ignore[arg-type]
@@ -599,7 +599,7 @@ class OffersOneWord:
     looks = False
 
     def __init__(self, pieces: Phrase, probability: float) -> None:
-        self.copy = Copy(pieces, probability, 1)
+        self.copy = Copy((pieces,), probability, 1)
 
     def read(self, features: Features) -> list[list[Copy]]:
         return [[self.copy]] * len(features.s)
@@ -624,6 +624,35 @@ class TestCopies:
 
     def test_an_unlikely_copy_changes_nothing(self) -> None:
         assert self.search(OffersOneWord((D, C), 1e-6), Problem(0, 2)) == (A,)
+
+    def test_a_copy_does_not_follow_itself_however_it_is_spelled(self) -> None:
+        class Twice(OffersOneWord):
+            def __init__(self) -> None:
+                self.copy = Copy(((B,), (D, C)), 0.95, 1, times=3)
+
+        for prefix in ((B,), (D, C), (A, B), (A, D, C)):
+            written = self.search(Twice(), Problem(0, 2, prefix=prefix))
+            assert written[:1] != (B,) and written[:2] != (D, C)
+
+    def test_a_copy_counts_in_all_its_spellings(self) -> None:
+        class Spelled(OffersOneWord):
+            def __init__(self) -> None:
+                self.copy = Copy(((B,), (D, C)), 0.95, 1, times=1)
+
+        assert self.search(Spelled(), Problem(0, 2)) == (B,)
+        written = self.search(Spelled(), Problem(0, 2, prefix=(D, C, A)))
+        assert B not in written and D not in written
+
+    @pytest.mark.parametrize("likelier", [B, C])
+    def test_a_copy_is_spelled_as_the_network_would(self, likelier: int) -> None:
+        class Spelled(OffersOneWord):
+            def __init__(self) -> None:
+                self.copy = Copy(((B,), (C,)), 0.95, 1)
+
+        direction, start = scripted({(): {A: 0.8, likelier: 0.1}, (likelier,): {EOS: 0.9}})
+        with torch.inference_mode():
+            [[found]] = search(direction, start, [Problem(0, 2)], beam=4, reader=Spelled())
+        assert found.pieces == (likelier,)
 
     def test_a_copy_is_not_a_second_time_of_what_stands_once(self) -> None:
         problem = Problem(0, 2, phrases=((D, C),), once=((D, C),))

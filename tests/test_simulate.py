@@ -17,10 +17,10 @@ import pytest
 import camit
 from camit import cli
 from camit.checkpoint import Checkpoint, save_checkpoint
-from camit.corpus import documents
+from camit.corpus import documents, looks_lowercased
 from camit.errors import CamitError, CorpusError, InputError
 from camit.gate import Gates
-from camit.simulate.corpus import looks_lowercased, read_lines, with_capitals
+from camit.simulate.corpus import read_lines, with_capitals
 from camit.simulate.elsewhere import elsewhere
 from camit.simulate.metrics import Sentence
 from camit.simulate.plot import plot

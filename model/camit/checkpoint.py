@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,17 @@ _VOCABULARIES: dict[str, type[PieceVocabulary] | type[WordVocabulary]] = {
 _SUFFIX = {"pieces": "model", "words": "txt"}
 # A new version goes into the file the present one does not use, so that config.json switches both at once.
 _WEIGHTS = ("model.safetensors", "model-2.safetensors")
+
+
+def digest_of(tensors: Mapping[str, Tensor], *texts: str) -> str:
+    """Which weights these are, with what belongs to them: sha256 of it all."""
+    found = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name} {tuple(tensor.shape)} ".encode())
+        found.update(tensor.detach().cpu().contiguous().numpy().data)
+    for text in texts:
+        found.update(text.encode())
+    return found.hexdigest()
 
 
 class VocabularyConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from camit.errors import CorpusError, InputError
+
+# A corpus with more lines than this that begin with a small letter was lower-cased in part, and is scored
+# without case.
+LOWERCASE_SHARE = 0.2
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,13 @@ def documents(lines: Iterable[Pair]) -> Iterator[list[Pair]]:
     """Adjacent lines of one document together, in order."""
     for _, group in groupby(lines, key=lambda line: line.document):
         yield list(group)
+
+
+def looks_lowercased(lines: Sequence[Pair]) -> bool:
+    """Do many references begin with a small letter?"""
+    firsts = [reference[0] for line in lines for reference in line.references if reference[0].isalpha()]
+    small = sum(first.islower() for first in firsts)
+    return bool(firsts) and small > LOWERCASE_SHARE * len(firsts)
 
 
 def _is_gzip(path: Path) -> bool:

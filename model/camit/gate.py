@@ -24,7 +24,7 @@ from camit.checkpoint import load_weights, read_tensors, write_atomically
 from camit.networks import Features
 from camit.search.direction import Direction
 from camit.search.problem import Copy, Mixed, Phrase
-from camit.search.rules import copy_fits
+from camit.search.rules import fitting_spellings
 
 FILE = "memory.safetensors"
 # What speaks for an entry at a step. Measured on held-out documents (gain of log-probability per 1,000
@@ -131,8 +131,8 @@ def evidence(features: Features, keys: Keys, match: Match) -> Tensor:
 class MemoryReader:
     """The memory as one decoder reads it while it writes one source sentence.
 
-    `phrases` and `ids` name the entries behind `keys`. What is less probable than `cut` is not offered;
-    `trust` is added to the evidence for every entry.
+    `spellings` and `ids` name the entries behind `keys`: the ways to write the word of each, the usual one
+    first. What is less probable than `cut` is not offered; `trust` is added to the evidence for every entry.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class MemoryReader:
         direction: Direction,
         gate: Gate | PaperGate,
         keys: Keys,
-        phrases: Sequence[Phrase],
+        spellings: Sequence[Sequence[Phrase]],
         ids: Sequence[int],
         *,
         match: Match | None,
@@ -151,15 +151,23 @@ class MemoryReader:
         self._direction = direction
         self._gate = gate
         self._cut = cut
-        self._words = [direction.order(phrase) for phrase in phrases]
-        self._spellings = {direction.order(p): _spellings(direction, p) for p in phrases}
+        # Entries that differ in a capital letter hold the same word.
+        self._words = [direction.vocabulary.decode(ways[0]).lower() for ways in spellings]
+        self._spellings: dict[str, tuple[Phrase, ...]] = {}
+        self._times: dict[str, int] = {}
+        times = match.times if match else (1,) * len(ids)
+        for word, ways, count in zip(self._words, spellings, times, strict=True):
+            known = self._spellings.get(word, ())
+            self._spellings[word] = tuple(dict.fromkeys((*known, *map(direction.order, ways))))
+            self._times[word] = max(self._times.get(word, 0), count)
+        self._repeated = len(self._times) < len(self._words)
         # Outside a word list: the network can only say UNK, and its chance of that is added in the search.
         listed = len(direction.vocabulary)
-        self._outside = {word for word in self._words if len(word) == 1 and word[0] >= listed}
-        self._repeated = len(set(self._words)) < len(self._words)
-        self._times: dict[Phrase, int] = {}
-        for word, count in zip(self._words, match.times if match else (1,) * len(ids), strict=True):
-            self._times[word] = max(self._times.get(word, 0), count)
+        self._outside = {
+            word
+            for word, ways in self._spellings.items()
+            if any(len(pieces) == 1 and pieces[0] >= listed for pieces in ways)
+        }
         self.looks = match is not None  # attention is part of the evidence
         if isinstance(gate, PaperGate):
             self._s = (keys.s / math.sqrt(keys.s.shape[1])).t().contiguous()
@@ -220,10 +228,10 @@ class MemoryReader:
                 theta[row, at] = total
                 rest = math.log1p(-min(total, 1 - 1e-6))
                 mixed[row, at] += rest
-                copy = next((copy for copy in offered if self._stands(copy.pieces, pieces, at)), None)
+                copy, length = self._standing(offered, pieces, at)
                 if copy is None:
                     continue
-                busy = at + len(copy.pieces)
+                busy = at + length
                 alone = float(logp[row, at:busy].sum()) + rest
                 mixed[row, at] = math.log(math.exp(alone) + copy.probability)
                 mixed[row, at + 1 : busy] = 0.0
@@ -233,9 +241,9 @@ class MemoryReader:
 
     def r(self, shares: Sequence[float], written: Phrase) -> list[float]:
         """Of what may be copied behind `written` by these shares: the part of each entry; or all 0."""
-        words = {copy.pieces for copy in self._offered(shares, written)}
+        offered = {copy.spellings for copy in self._offered(shares, written)}
         parts = [
-            share if word in words and share >= self._least else 0.0
+            share if self._spellings[word] in offered and share >= self._least else 0.0
             for share, word in zip(shares, self._words, strict=True)
         ]
         theta = sum(parts) or 1.0
@@ -249,32 +257,29 @@ class MemoryReader:
 
     def _worth(self, shares: Iterable[tuple[int, float]]) -> list[Copy]:
         """Words worth offering; the probability of a word is the sum over the entries that hold it."""
-        found: dict[Phrase, tuple[float, float, int]] = {}  # sum, largest, the entry with the largest
+        found: dict[str, tuple[float, float, int]] = {}  # sum, largest, the entry with the largest
         for n, share in shares:
             total, largest, entry = found.get(self._words[n], (0.0, 0.0, 0))
             if share > largest:
                 largest, entry = share, self.ids[n]
             found[self._words[n]] = total + share, largest, entry
         return [
-            Copy(word, total, entry, self._times[word], self._spellings[word])
+            Copy(self._spellings[word], total, entry, self._times[word])
             for word, (total, _, entry) in found.items()
             if total >= (self._cut * OUTSIDE if word in self._outside else self._cut)
         ]
 
     def _offered(self, shares: Sequence[float], written: Phrase) -> list[Copy]:
         worth = ((n, share) for n, share in enumerate(shares) if share >= self._least)
-        return [copy for copy in self._worth(worth) if copy_fits(self._direction, copy, written)]
+        return [copy for copy in self._worth(worth) if fitting_spellings(self._direction, copy, written)]
 
-    def _stands(self, word: Phrase, pieces: Phrase, at: int) -> bool:
-        stop = at + len(word)
-        return pieces[at:stop] == word and (
-            stop == len(pieces) or self._direction.boundary(pieces[stop - 1], pieces[stop])
-        )
-
-
-def _spellings(direction: Direction, phrase: Phrase) -> tuple[Phrase, ...]:
-    """The same word with a small or a capital first letter, where that is another one."""
-    vocabulary = direction.vocabulary
-    text = vocabulary.decode(phrase)
-    first = {text[:1].lower(), text[:1].upper()} - {text[:1]}
-    return tuple(direction.order(tuple(vocabulary.encode(letter + text[1:]))) for letter in sorted(first))
+    def _standing(self, offered: Sequence[Copy], pieces: Phrase, at: int) -> tuple[Copy | None, int]:
+        """Which of the words on offer stands here, whole, and how many pieces it takes."""
+        for copy in offered:
+            for spelling in fitting_spellings(self._direction, copy, pieces[:at]):
+                stop = at + len(spelling)
+                if pieces[at:stop] == spelling and (
+                    stop == len(pieces) or self._direction.boundary(pieces[stop - 1], pieces[stop])
+                ):
+                    return copy, len(spelling)
+        return None, 0

@@ -20,7 +20,7 @@ import msgspec
 import torch
 from torch import Tensor
 
-from camit.alignment import ANCHORS, Alignment, Anchor, Characters, match_anchors, read_along
+from camit.alignment import ANCHORS, READ_STEP, Anchor, Characters, find_anchors, match_anchors, read_along
 from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError, SessionError
 from camit.gate import Gates, Keys, Match, MemoryReader
@@ -28,11 +28,10 @@ from camit.networks import Features
 from camit.search.problem import Phrase
 from camit.search.revise import Readers
 from camit.search.scoring import follow, score
-from camit.text import SPECIALS, UNK, normalise, says_something, screen_words
+from camit.text import SPECIALS, UNK, Vocabulary, normalise, says_something, screen_words
 from camit.translator import MAX_SOURCE_PIECES, Translator, copied_words
 
 Preset = Literal["default", "paper"]
-READ_STEP = 16  # sentences read at once
 MOST_AGREED = 3  # later sentences that count for an entry
 
 
@@ -40,7 +39,7 @@ MOST_AGREED = 3  # later sentences that count for an entry
 class MemorySettings:
     """How the memory behaves; the comments say how the numbers were chosen."""
 
-    size: int = 500  # room for what is typed in some 400 sentences; the paper's 100 forgets within 50
+    size: int = 2000  # room for all that is wrong in some 200 sentences of a talk; the paper's 100, in 10
     active_from: int = 1  # entries before anything is read; the paper waits for 20
     cut: float = 0.05  # theta * r below this is not offered
     # Added to the evidence for entries that stand for a rare source word. For all entries it was tried: on
@@ -218,11 +217,10 @@ class RevisionMemory:
         target = vocabulary.decode(target_pieces)
         read = read_along(self._translator, [(source_ids, target_pieces)])
         self._compare(source, target_pieces)
-        attention = (read[False].attention[0], read[True].attention[0])
-        alignment = Alignment.of(self._translator, source, source_ids, *attention, len(target_pieces))
+        anchors = find_anchors(self._translator, source, source_ids, target_pieces, worth, read)
         now = time.time()
         new = []
-        for start, stop in worth:
+        for (start, stop), anchor in zip(worth, anchors, strict=True):
             new.append(
                 MemoryEntry(
                     id=self._next_id,
@@ -234,7 +232,7 @@ class RevisionMemory:
                     stop=stop,
                     pieces=tuple(target_pieces[start:stop]),
                     target_pieces=tuple(target_pieces),
-                    anchor=alignment.anchors(start, stop),
+                    anchor=anchor,
                     created=now,
                 )
             )
@@ -348,12 +346,13 @@ class RevisionMemory:
             if not chosen:
                 return None
         keys = self._keys_of([self._entries[i] for i in chosen])
+        spellings = [_spellings(self._entries[i], self._translator.target_vocabulary) for i in chosen]
         forward, backward = (
             MemoryReader(
                 direction,
                 self._gates.paper(direction) if paper else self._gates.of(direction),
                 keys[direction.backward],
-                [self._entries[i].pieces for i in chosen],
+                spellings,
                 [self._entries[i].id for i in chosen],
                 match=match,
                 cut=self.settings.cut,
@@ -539,6 +538,24 @@ def _pick(read: dict[bool, Features], row: int, entry: MemoryEntry) -> dict[bool
     at = {False: entry.start, True: len(entry.target_pieces) - entry.stop}
     # Clones: plain tensors, free of the batch they come from and of inference mode.
     return {b: Keys(f.s[row, at[b]].clone(), f.c[row, at[b]].clone()) for b, f in read.items()}
+
+
+def _spellings(entry: MemoryEntry, vocabulary: Vocabulary) -> tuple[Phrase, ...]:
+    """The ways to write the word of an entry: behind a space or a quotation mark, and as the first word of a
+    sentence. A capital in the middle of a sentence belongs to the word."""
+    text, before = entry.text, vocabulary.decode(entry.target_pieces[: entry.start])
+    texts = [text]
+    opens = entry.sentence is not None and (not before or not (before[-1].isalnum() or before[-1] in ",;"))
+    if text[:1].islower():
+        texts.append(text[:1].upper() + text[1:])
+    elif opens and text[1:] == text[1:].lower():
+        texts.append(text[:1].lower() + text[1:])
+    ways = [tuple(vocabulary.encode(text)) for text in texts]
+    if vocabulary.spaced:
+        ways += [tuple(vocabulary.encode(text, attach=True)) for text in texts]
+    # Outside a word list only what was typed is known to be a word.
+    listed = [way for way in ways if all(piece < len(vocabulary) for piece in way)]
+    return tuple(dict.fromkeys((*listed, entry.pieces)))
 
 
 def _experience(entry: MemoryEntry) -> float:

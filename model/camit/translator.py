@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
 import os
 from collections.abc import Callable, Sequence
@@ -13,7 +12,7 @@ from functools import cached_property
 import torch
 from torch import nn
 
-from camit.checkpoint import Checkpoint, load_checkpoint
+from camit.checkpoint import Checkpoint, digest_of, load_checkpoint
 from camit.errors import InputError
 from camit.search.problem import Phrase, Reader
 from camit.search.revise import Readers, Searcher, Settings
@@ -65,13 +64,9 @@ class Translator:
     @cached_property
     def digest(self) -> str:
         """Which model this is: sha256 of the checkpoint's weights and vocabularies."""
-        found = hashlib.sha256()
-        for name, tensor in sorted(self._base.items()):
-            found.update(f"{name} {tuple(tensor.shape)} ".encode())
-            found.update(tensor.detach().cpu().contiguous().numpy().data)
-        for vocabulary in (self.source_vocabulary, self.target_vocabulary):
-            found.update("\n".join(vocabulary.piece(i) for i in range(len(vocabulary))).encode())
-        return found.hexdigest()
+        vocabularies = (self.source_vocabulary, self.target_vocabulary)
+        pieces = ("\n".join(map(known.piece, range(len(known)))) for known in vocabularies)
+        return digest_of(self._base, *pieces)
 
     def fork(self) -> Translator:
         """A translator that learns on its own; it shares the checkpoint's weights till then."""

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from camit.networks import Features, State
 from camit.search.direction import Direction
-from camit.search.problem import Copy, Hypothesis, Phrase, Problem, Reader, Written
+from camit.search.problem import Hypothesis, Phrase, Problem, Reader, Spelled, Written
 from camit.search.rules import free_pieces, looping, may_begin, may_copy, room
 from camit.search.threads import threads_kept, use_threads_for
 from camit.text import PAD
@@ -175,11 +175,15 @@ def _expand(
     """For each row the candidates it may become."""
     end = direction.decoder.last_piece
     logp = torch.log_softmax(direction.decoder.logits(features.s).squeeze(1), dim=1)  # [rows, vocabulary]
-    copies: list[list[Copy]] = [[] for _ in owners]
+    copies: list[list[Spelled]] = [[] for _ in owners]
     if reader is not None and any(offered := reader.read(features)):
         copies = [
-            [copy for copy in row if may_copy(direction, b.problem, h, copy)]
-            for (b, h), row in zip(owners, offered, strict=True)
+            [
+                Spelled(likeliest(direction, fitting, logp[row]), copy.probability)
+                for copy in offers
+                if (fitting := may_copy(direction, b.problem, h, copy))
+            ]
+            for row, ((b, h), offers) in enumerate(zip(owners, offered, strict=True))
         ]
         logp = _mixed(logp, copies)
     result: list[list[_Move]] = [[] for _ in owners]
@@ -232,7 +236,16 @@ def _expand(
     return result
 
 
-def _mixed(logp: Tensor, copies: Sequence[Sequence[Copy]]) -> Tensor:
+def likeliest(direction: Direction, spellings: Sequence[Phrase], logp: Tensor) -> Phrase:
+    """The spelling the network would rather write here, since it knows where a sentence begins. Only words of
+    one piece can be compared at one step; of others, the first."""
+    short = [spelling for spelling in spellings if len(spelling) == 1]
+    if len(spellings[0]) > 1 or len(short) == 1:
+        return spellings[0]
+    return short[int(logp[[direction.known(piece) for (piece,) in short]].argmax())]
+
+
+def _mixed(logp: Tensor, copies: Sequence[Sequence[Spelled]]) -> Tensor:
     """P = (1 - theta) P + theta r, for copied words of one known piece; longer ones are candidates."""
     theta = [sum(copy.probability for copy in row) for row in copies]
     if not any(theta):

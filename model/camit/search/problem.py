@@ -54,17 +54,23 @@ class Written(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A word from memory, offered at one step: its pieces, its probability, and the entry it comes from.
+    """A word from memory, offered at one step: its probability and the entry it comes from.
 
-    `times`: how often the word may stand in the sentence before it is offered no more, in this or in another
-    of its `spellings`.
+    `spellings`: the ways to write it, the usual one first; which of them fits is seen where it is written.
+    `times`: how often the word may stand in the sentence, in any of them, before it is offered no more.
     """
 
-    pieces: Phrase
+    spellings: tuple[Phrase, ...]
     probability: float
     entry: int
     times: int = 1
-    spellings: tuple[Phrase, ...] = ()
+
+
+class Spelled(NamedTuple):
+    """A word from memory as it would be written at one place."""
+
+    pieces: Phrase
+    probability: float
 
 
 class Mixed(NamedTuple):

@@ -24,28 +24,39 @@ def may_begin(direction: Direction, problem: Problem, hypothesis: Hypothesis, ph
     return not _doubled(direction, problem, hypothesis)
 
 
-def may_copy(direction: Direction, problem: Problem, hypothesis: Hypothesis, copy: Copy) -> bool:
-    if hypothesis.forced or copy.pieces in problem.once or _doubled(direction, problem, hypothesis):
-        return False
+def may_copy(
+    direction: Direction, problem: Problem, hypothesis: Hypothesis, copy: Copy
+) -> tuple[Phrase, ...]:
+    """The spellings of a remembered word that may come next."""
+    if hypothesis.forced or not set(copy.spellings).isdisjoint(problem.once):
+        return ()
+    if _doubled(direction, problem, hypothesis):
+        return ()
     # What a phrase will bring is as good as written.
-    return copy_fits(direction, copy, hypothesis.pieces, problem.phrases[hypothesis.phrase :])
+    return fitting_spellings(direction, copy, hypothesis.pieces, problem.phrases[hypothesis.phrase :])
 
 
-def copy_fits(direction: Direction, copy: Copy, written: Phrase, coming: tuple[Phrase, ...] = ()) -> bool:
-    """On a word boundary, not behind its own beginning, and not more often than the source says it: or a
-    strong memory would repeat itself."""
-    if written and not direction.boundary(written[-1], copy.pieces[0]):
-        return False
-    if any(written[-n:] == copy.pieces[:n] for n in range(1, len(copy.pieces))):
-        return False
-    spellings = (copy.pieces, *copy.spellings)
-    return sum(occurrences(p, word) for p in (written, *coming) for word in spellings) < copy.times
+def fitting_spellings(
+    direction: Direction, copy: Copy, written: Phrase, coming: tuple[Phrase, ...] = ()
+) -> tuple[Phrase, ...]:
+    """On a word boundary, not behind its own beginning or itself, and not more often than the source says it:
+    or a strong memory would repeat itself."""
+    if any(written[-len(spelling) :] == spelling for spelling in copy.spellings):
+        return ()
+    if sum(occurrences(pieces, copy.spellings) for pieces in (written, *coming)) >= copy.times:
+        return ()
+    return tuple(
+        spelling
+        for spelling in copy.spellings
+        if (not written or direction.boundary(written[-1], spelling[0]))
+        and not any(written[-n:] == spelling[:n] for n in range(1, len(spelling)))
+    )
 
 
-def occurrences(pieces: Phrase, phrase: Phrase) -> int:
-    """How often a phrase stands in a sequence of pieces."""
-    n = len(phrase)
-    return sum(pieces[at : at + n] == phrase for at in range(len(pieces) - n + 1))
+def occurrences(pieces: Phrase, spellings: tuple[Phrase, ...]) -> int:
+    """How often a word stands in a sequence of pieces, however it is spelled."""
+    ends = range(1, len(pieces) + 1)
+    return sum(any(pieces[max(0, end - len(s)) : end] == s for s in spellings) for end in ends)
 
 
 def looping(direction: Direction, pieces: Phrase) -> set[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from torch import Tensor
 
 from camit.networks import Features, State
 from camit.search.direction import Direction
+from camit.search.grid import likeliest
 from camit.search.problem import Phrase, Reader
 from camit.search.revise import Readers
 from camit.search.scoring import Directions, Sources
@@ -91,9 +92,14 @@ def _words_between(
     ]
     vocabulary = directions.forward.vocabulary
     judged = [_propose(contexts[0], typed, attached), _propose(contexts[1], "", False) if not typed else {}]
+
+    def spelled(spellings: Sequence[Phrase]) -> Phrase:
+        fitting = [pieces for pieces in spellings if _fits(vocabulary, left, pieces, right)]
+        return likeliest(directions.forward, fitting or spellings, contexts[0].logp)
+
     offers = [
-        _offers(contexts[0], readers.forward if readers else None),
-        _offers(contexts[1], readers.backward if readers else None),
+        _offers(contexts[0], spelled, readers.forward if readers else None),
+        _offers(contexts[1], spelled, readers.backward if readers else None),
     ]
     offered = {pieces: offer.entry for by in reversed(offers) for pieces, offer in by.items()}
     words = {
@@ -159,14 +165,19 @@ class _Offer(NamedTuple):
     entry: int
 
 
-def _offers(context: _Context, reader: Reader | None) -> dict[Phrase, _Offer]:
+def _offers(
+    context: _Context, spelled: Callable[[Sequence[Phrase]], Phrase], reader: Reader | None
+) -> dict[Phrase, _Offer]:
     """Words the memory offers at this place, by their pieces."""
     if reader is None:
         return {}
     [copies] = reader.read(context.features)
     theta = sum(copy.probability for copy in copies)
     return {
-        context.direction.order(copy.pieces): _Offer(theta, copy.probability, copy.entry) for copy in copies
+        spelled([context.direction.order(spelling) for spelling in copy.spellings]): _Offer(
+            theta, copy.probability, copy.entry
+        )
+        for copy in copies
     }
 
 

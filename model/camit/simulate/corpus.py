@@ -15,9 +15,6 @@ from camit.corpus import Pair, read_corpus
 from camit.errors import CorpusError, InputError
 from camit.text import normalise
 
-# A corpus with more lines than this that begin with a small letter was lower-cased in part, and is scored
-# without case.
-LOWERCASE_SHARE = 0.2
 MOST = 10**12  # lines: beyond that is a slip of the pen
 # Up to the first letter of a sentence: behind a full stop, but not behind "..."
 _START = re.compile(r"(?:^|(?<!\.)[.?!][^\w\s]?\s)\W*\w")
@@ -53,13 +50,6 @@ def read_lines(path: Path | str, limit: int | None = None, skip: int = 0) -> lis
     if not pairs:
         raise InputError(f"{path} has no line after the first {skip:,}; skip fewer.")
     return pairs
-
-
-def looks_lowercased(lines: Sequence[Pair]) -> bool:
-    """Do many references begin with a small letter?"""
-    firsts = [reference[0] for line in lines for reference in line.references if reference[0].isalpha()]
-    small = sum(first.islower() for first in firsts)
-    return bool(firsts) and small > LOWERCASE_SHARE * len(firsts)
 
 
 def with_capitals(lines: Sequence[Pair]) -> list[Pair]:

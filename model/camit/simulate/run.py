@@ -26,12 +26,12 @@ import torch
 
 from camit.alignment import stands_for
 from camit.checkpoint import find, languages
-from camit.corpus import Pair, documents
+from camit.corpus import Pair, documents, looks_lowercased
 from camit.errors import CorpusError, InputError
 from camit.gate import FILE as GATES
 from camit.learning import GUARD, REPLAY
 from camit.search.revise import Settings
-from camit.simulate.corpus import looks_lowercased, read_lines, with_capitals
+from camit.simulate.corpus import read_lines, with_capitals
 from camit.simulate.history import Confirmed, History
 from camit.simulate.metrics import Figures, Lexicon, Sentence, figures, record
 from camit.simulate.protocols import protocol

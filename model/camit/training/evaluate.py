@@ -24,8 +24,7 @@ def evaluate(
 ) -> None:
     """Score a model, both decoders together and each alone: sacrebleu BLEU, chrF, perplexity per piece."""
     from camit.checkpoint import check_writable, load_checkpoint, write_atomically
-    from camit.corpus import read_corpus
-    from camit.simulate.corpus import looks_lowercased
+    from camit.corpus import looks_lowercased, read_corpus
     from camit.training.denormals import tiny_is_zero
     from camit.training.scores import evaluate_model
     from camit.training.start import dev_batches

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,12 +22,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from camit.alignment import Alignment, Anchor, match_anchors
+from camit.alignment import Anchor, Span, find_anchors, match_anchors
 from camit.corpus import documents, read_corpus
 from camit.errors import TrainingError
 from camit.gate import Gate, Gates, Keys, PaperGate, evidence
 from camit.memory import PRESETS
 from camit.networks import Features
+from camit.search.direction import Direction
 from camit.search.problem import Phrase
 from camit.search.rules import occurrences
 from camit.search.scoring import score
@@ -130,11 +131,24 @@ class _Sentence:
     """A sentence as one decoder reads it, everything in its order."""
 
     source: str
+    ids: Sequence[int]  # of the source
     pieces: Phrase
-    words: tuple[tuple[int, int], ...]  # slices of `pieces`
-    features: Features  # one row
+    words: tuple[Span, ...]  # slices of `pieces`
+    read: Mapping[bool, Features]  # by direction.backward, one row each
     logp: Tensor  # [pieces]
-    anchors: tuple[tuple[Anchor, ...], ...]  # for each word
+    direction: Direction
+
+    @property
+    def features(self) -> Features:
+        return self.read[self.direction.backward]
+
+    def anchors(self, translator: Translator, spans: Sequence[Span]) -> list[tuple[Anchor, ...]]:
+        """The source words of some slices of `pieces`."""
+        n = len(self.pieces)
+        if self.direction.backward:
+            spans = [(n - stop, n - start) for start, stop in spans]
+        text = self.direction.order(self.pieces)
+        return find_anchors(translator, self.source, self.ids, text, spans, self.read)
 
 
 @dataclass(frozen=True)
@@ -199,20 +213,18 @@ def _read(translator: Translator, document: Document) -> dict[bool, list[_Senten
             # The network can expect UNK, but not say which word that is: the list is as long as all it knows.
             unknown = torch.tensor([-math.log(size) if piece >= size else 0.0 for piece in pieces])
             words = vocabulary.words(pieces)
-            looks = (features[False].attention[0], features[True].attention[0])
-            alignment = Alignment.of(translator, source, ids, *looks, n)
-            anchors = tuple(alignment.anchors(word.start, word.stop) for word in words)
             slices = tuple((word.start, word.stop) for word in words)
             mirrored = tuple((n - stop, n - start) for start, stop in reversed(slices))
             for d in (directions.forward, directions.backward):
                 result[d.backward].append(
                     _Sentence(
                         source,
+                        ids,
                         d.order(pieces),
                         mirrored if d.backward else slices,
-                        features[d.backward],
+                        features,
                         scored[d.backward].logp[row, :n] + unknown[list(d.order(range(n)))],
-                        anchors[::-1] if d.backward else anchors,
+                        d,
                     )
                 )
     return result
@@ -232,14 +244,16 @@ def _walk(
             keys = Keys(torch.stack(s[-MEMORY:]), torch.stack(c[-MEMORY:]))
             lessons.append(_lessons(translator, sentence, keys, phrases[-MEMORY:], anchors[-MEMORY:]))
         unexpected = [
-            n
-            for n, (start, stop) in enumerate(sentence.words)
-            if sentence.anchors[n] and float(sentence.logp[start:stop].sum()) < math.log(settings.surprise)
+            (start, stop)
+            for start, stop in sentence.words
+            if float(sentence.logp[start:stop].sum()) < math.log(settings.surprise)
         ]
-        for n in sorted(chance.sample(unexpected, min(settings.fixes, len(unexpected)))):
-            start, stop = sentence.words[n]
+        fixed = sorted(chance.sample(unexpected, min(settings.fixes, len(unexpected))))
+        for (start, stop), anchor in zip(fixed, sentence.anchors(translator, fixed), strict=True):
+            if not anchor:
+                continue
             phrases.append(sentence.pieces[start:stop])
-            anchors.append(sentence.anchors[n])
+            anchors.append(anchor)
             s.append(sentence.features.s[0, start])
             c.append(sentence.features.c[0, start])
     return _join(lessons) if lessons else None
@@ -260,7 +274,7 @@ def _lessons(
     seen = torch.tensor(
         [
             [
-                occurrences(sentence.pieces[:start], phrases[n]) < times
+                occurrences(sentence.pieces[:start], (phrases[n],)) < times
                 for n, times in zip(chosen, match.times, strict=True)
             ]
             for start in starts

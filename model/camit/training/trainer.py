@@ -8,7 +8,6 @@ the lots that `sampled` draws).
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from camit.checkpoint import Checkpoint, load_checkpoint
+from camit.checkpoint import Checkpoint, digest_of, load_checkpoint
 from camit.corpus import Pair
 from camit.errors import TrainingError
 from camit.networks import Network
@@ -95,7 +94,7 @@ class Trainer:
         self._optimiser = torch.optim.Adam(
             self._network.parameters(), lr=settings.rate, betas=(0.9, 0.98), eps=1e-9, fused=True
         )
-        self._position = Position(data=data.digest, start=_digest(network))
+        self._position = Position(data=data.digest, start=digest_of(network.state_dict()))
         self._stopping = False
         self.validations: list[Validation] = []  # the latest, one for each dev set
 
@@ -251,7 +250,7 @@ class Trainer:
         """The model the run began with, for --keep-start."""
         init = self._settings.init or ""
         start = load_checkpoint(init).network
-        if _digest(start) != self._position.start:
+        if digest_of(start.state_dict()) != self._position.start:
             raise TrainingError(
                 f"--keep-start: {init} is another model than the one this run started from. Put that back, "
                 "or leave out --keep-start."
@@ -341,12 +340,3 @@ class Trainer:
         if "adam.step" in tensors:
             self._folder.save_state(tensors, self._position)
         self._folder.save_model(Checkpoint(self._name, self._model, self._source, self._target))
-
-
-def _digest(network: Network) -> str:
-    """Which weights these are: sha256 of all of them."""
-    found = hashlib.sha256()
-    for name, tensor in sorted(network.state_dict().items()):
-        found.update(f"{name} {tuple(tensor.shape)} ".encode())
-        found.update(tensor.detach().cpu().contiguous().numpy().data)
-    return found.hexdigest()
