@@ -63,3 +63,27 @@ def test_a_source_of_one_word_is_an_anchor_though_nothing_is_left_without_it() -
         read = read_along(translator, [(ids, pieces)])
         [[(word, weight)]] = find_anchors(translator, source, ids, pieces, [(0, len(pieces))], read)
         assert word == source and weight > 0
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "word", "anchor"),
+    [
+        # a source word that stands twice
+        (
+            "银行的行长说银行要破产了。",
+            "The president of the lender said it was going broke.",
+            "lender",
+            "银行",
+        ),
+        # a source word in one piece with its neighbour
+        ("我不知道他去看了什么电影。", "I have no idea what movie he saw.", "idea", "知道"),
+    ],
+)
+def test_a_word_is_missed_with_all_its_places_and_pieces(
+    source: str, target: str, word: str, anchor: str
+) -> None:
+    translator = camit.load("zh-en")
+    ids, pieces = translator.encode_source(source), tuple(translator.target_vocabulary.encode(target))
+    [span] = [(w.start, w.stop) for w in translator.target_vocabulary.words(pieces) if w.text == word]
+    [found] = find_anchors(translator, source, ids, pieces, [span], read_along(translator, [(ids, pieces)]))
+    assert found[0][0] == anchor

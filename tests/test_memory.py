@@ -14,12 +14,13 @@ import torch
 import camit
 from camit.alignment import Alignment, Characters, match_anchors
 from camit.errors import CheckpointError, InputError, SessionError
-from camit.gate import FILE, Gates, Keys, Match, MemoryReader, evidence
+from camit.gate import FILE, Gates, Keys, Match, MemoryReader, Spellings, evidence
 from camit.memory import MemorySnapshot, RevisionMemory
 from camit.networks import Features
 from camit.search.grid import search
-from camit.search.problem import Phrase, Problem
+from camit.search.problem import Copy, Phrase, Problem
 from camit.search.revise import Readers
+from camit.search.rules import fitting_spellings, occurrences
 from camit.search.scoring import follow, score
 from camit.text import UNK
 from camit.translator import Translator
@@ -295,16 +296,17 @@ def test_a_word_is_not_copied_more_often_than_the_source_says_it() -> None:
 @pytest.mark.parametrize(
     ("sentence", "fixed", "spellings"),
     [
-        ('He said, "fish swim."', "fish", {" fish", "fish", " Fish", "Fish"}),
-        ("Fish swim.", "Fish", {" fish", "fish", " Fish", "Fish"}),
-        ('He said, "Fish swim."', "Fish", {" fish", "fish", " Fish", "Fish"}),
-        ("I know Bill well.", "Bill", {" Bill", "Bill"}),
-        ("NASA knows.", "NASA", {" NASA", "NASA"}),
+        ('He said, "fish swim."', "fish", ["fish", "Fish"]),
+        ("Fish swim.", "Fish", ["Fish", "fish"]),
+        ('He said, "Fish swim."', "Fish", ["Fish", "fish"]),
+        ("I know Bill well.", "Bill", ["Bill"]),
+        ("NASA knows.", "NASA", ["NASA"]),
+        ("He has (mitochondria).", "mitochondria", ["mitochondria", "Mitochondria"]),
     ],
 )
-def test_a_word_is_remembered_for_other_places_too(sentence: str, fixed: str, spellings: set[str]) -> None:
+def test_a_word_is_remembered_for_other_places_too(sentence: str, fixed: str, spellings: list[str]) -> None:
     # "Fish" may open a sentence or be a name; a capital in the middle of one is no accident.
-    zh_en = camit.load("zh-en")
+    zh_en = chinese()
     vocabulary = zh_en.target_vocabulary
     pieces = tuple(vocabulary.encode(sentence))
     [span] = [(w.start, w.stop) for w in vocabulary.words(pieces) if w.text == fixed]
@@ -317,9 +319,60 @@ def test_a_word_is_remembered_for_other_places_too(sentence: str, fixed: str, sp
         sources = zh_en.read([zh_en.encode_source(source)])
         features = follow(zh_en.directions.forward, sources.forward, [()])
         [[copy]] = _reader(readers).read(features)
-    written = {"".join(map(vocabulary.piece, s)).replace("\u2581", " ") for s in copy.spellings}
-    assert written == spellings and entry.text == fixed
-    assert copy.spellings[0] == tuple(vocabulary.encode(fixed))  # with a space, unless the network objects
+    assert copy.spellings == tuple(tuple(vocabulary.encode(text)) for text in spellings)
+    assert copy.attached == tuple(tuple(vocabulary.encode(text, attach=True)) for text in spellings)
+    assert entry.text == fixed
+
+
+@pytest.mark.parametrize(
+    ("written", "follows"),
+    [
+        ("", "blue whale"),
+        ("I saw a", "blue whale"),
+        ("I saw a (", "blue whale"),
+        ('He said, "', "blue whale"),
+        ("It costs $", "blue whale"),
+        ('He said "no"', "blue whale"),
+        ("A Blue Whale is a whale, a", "blue whale"),
+        ("I saw a blue", None),
+        ("I saw a Blue", None),
+        ('I saw "|Blue', None),
+        ("I saw a blue whale", None),
+        ("The (|Blue whale|) is a", None),
+        ("The blue whaler is a", "blue whale"),
+    ],
+)
+def test_a_copy_goes_on_with_what_is_written(written: str, follows: str | None) -> None:
+    vocabulary = chinese().target_vocabulary
+    direction = chinese().directions.forward
+    texts = ("blue whale", "Blue whale")
+    spellings = tuple(tuple(vocabulary.encode(text)) for text in texts)
+    attached = tuple(tuple(vocabulary.encode(text, attach=True)) for text in texts)
+    parts = enumerate(written.split("|"))  # behind a bar without a space
+    pieces = tuple(piece for n, part in parts for piece in vocabulary.encode(part, attach=n > 0))
+    fitting = fitting_spellings(direction, Copy(spellings, 0.9, 1, 1, attached), pieces)
+    glued = written.endswith(("(", ', "', "$"))
+    if follows is None:
+        assert fitting == ()
+    else:
+        assert fitting == (attached if glued else spellings)
+        text = vocabulary.decode((*pieces, *fitting[0]))
+        assert text == (written + follows if glued else f"{written} {follows}".strip())
+
+
+def test_a_word_counts_only_where_it_is_one() -> None:
+    vocabulary = chinese().target_vocabulary
+    fish = (tuple(vocabulary.encode("fish")), tuple(vocabulary.encode("fish", attach=True)))
+    for direction in (chinese().directions.forward, chinese().directions.backward):
+        ordered = tuple(map(direction.order, fish))
+        for text, times in (
+            ("goldfish", 0),
+            ("fish", 1),
+            ('"fish" and fish', 2),
+            ("fishing for starfish", 0),
+        ):
+            pieces = direction.order(tuple(vocabulary.encode(text)))
+            assert occurrences(direction, pieces, ordered) == times
 
 
 UNRELATED = [
@@ -384,7 +437,7 @@ def test_shares_are_theta_times_r_of_the_equations(backward: bool) -> None:
         features = Features(torch.randn(2, 3, 16), torch.randn(2, 3, 16), torch.rand(2, 3, 4))
         keys = Keys(torch.randn(5, 16), torch.randn(5, 16))
         match = Match(torch.rand(4, 5), torch.rand(5), torch.rand(5), (1,) * 5)
-        reader = MemoryReader(direction, gate, keys, [((9,),)] * 5, range(5), match=match, cut=0.0)
+        reader = MemoryReader(direction, gate, keys, [Spellings(((9,),))] * 5, range(5), match=match, cut=0.0)
         e = evidence(features, keys, match) @ gate.evidence
         unit = torch.nn.functional.normalize
         opened = unit(features.s, dim=2) @ gate.state + unit(features.c, dim=2) @ gate.context + gate.bias
@@ -392,7 +445,9 @@ def test_shares_are_theta_times_r_of_the_equations(backward: bool) -> None:
         assert torch.allclose(
             reader.shares(features), theta.unsqueeze(2) * torch.softmax(e, dim=2), atol=1e-5
         )
-        paper = MemoryReader(direction, written, keys, [((9,),)] * 5, range(5), match=None, cut=0.0)
+        paper = MemoryReader(
+            direction, written, keys, [Spellings(((9,),))] * 5, range(5), match=None, cut=0.0
+        )
         s, c = features.s, features.c
         theta = torch.sigmoid(s @ written.state + c @ written.context + written.bias)
         products = (s @ keys.s.t()).abs() / 4, (c @ keys.c.t()).abs() / 4  # over sqrt(16)

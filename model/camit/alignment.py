@@ -27,7 +27,8 @@ from camit.translator import Translator
 Anchor = tuple[str, float]
 Span = tuple[int, int]
 ANCHORS = 3  # source words an entry stands for, at most
-LIKELY = 8  # source words that are left out one by one, to see which of them a word stands for
+LIKELY = 5  # source words that are left out one by one, to see which of them a word stands for
+MISSED = 0.1  # what a word loses without one of its source words, in log-probability
 READ_STEP = 16  # sentences read at once
 
 
@@ -92,27 +93,35 @@ def find_anchors(
     for start, stop in spans:
         weights = alignment.looks(start, stop)
         likely.append({n: weights[n] for n in sorted(weights, key=lambda n: -weights[n])[:LIKELY]})
-    left_out = sorted(set().union(*likely))
-    needed = _needed(translator, source, ids, pieces, spans, left_out)
+    needed = _needed(translator, alignment.words, source, ids, pieces, spans, sorted(set().union(*likely)))
     found = []
-    for span, weights in zip(range(len(spans)), likely, strict=True):
-        both = {n: weight * needed[span][n] for n, weight in weights.items()}
+    for weights, missed in zip(likely, needed, strict=True):
+        both = {n: weight * missed[n] for n, weight in weights.items() if missed[n] >= MISSED}
         # Where nothing is missed, attention alone has to do.
-        found.append(alignment.anchors(both if any(both.values()) else weights))
+        found.append(alignment.anchors(both or weights))
     return found
 
 
 def _needed(
     translator: Translator,
+    source_words: Sequence[str],
     source: str,
     ids: Sequence[int],
     pieces: Phrase,
     spans: Sequence[Span],
     words: Sequence[int],
 ) -> list[dict[int, float]]:
-    """For each slice by how much its log-probability falls without each of these source words, or 0."""
-    belongs = translator.alignment(source) > 0.5  # [ids, words]
-    without = [[i for i, mine in zip(ids, belongs[:, n].tolist(), strict=True) if not mine] for n in words]
+    """For each slice by how much its log-probability falls without each of these source words.
+
+    A word that stands twice is left out twice, or it would not be missed; and with a word goes all of a piece
+    that it shares with a neighbour.
+    """
+    belongs = translator.alignment(source) > 0.0  # [ids, words]
+    without = []
+    for n in words:
+        same = [m for m, word in enumerate(source_words) if word == source_words[n]]
+        mine = belongs[:, same].any(1).tolist()
+        without.append([i for i, gone in zip(ids, mine, strict=True) if not gone])
     variants = [list(ids), *(left or [UNK] for left in without)]
     places = [at for start, stop in spans for at in range(start, stop)]
     said = torch.tensor([pieces[at] for at in places])
@@ -128,7 +137,7 @@ def _needed(
                 known = torch.tensor(d.feed(said.tolist()))
                 logp[rows] += scores.gather(2, known.expand(len(scores), -1).unsqueeze(2)).squeeze(2)
     falls = torch.split(logp[0] - logp[1:], [stop - start for start, stop in spans], dim=1)
-    return [dict(zip(words, fall.sum(1).clamp(min=0.0).tolist(), strict=True)) for fall in falls]
+    return [dict(zip(words, fall.sum(1).tolist(), strict=True)) for fall in falls]
 
 
 def read_along(
@@ -169,6 +178,8 @@ class Characters:
             self._edges = {0, *accumulate(len(word) for word, _ in screen_words(source, language))}
 
     def find(self, word: str) -> list[int]:
+        if word not in self._text:  # nearly always: a memory has many words, a sentence few
+            return []
         found = [at for at in range(len(self._text)) if self._text.startswith(word, at)]
         edges = self._edges
         return found if edges is None else [at for at in found if {at, at + len(word)} <= edges]
@@ -194,7 +205,8 @@ def match_anchors(
             if word not in places:
                 starts = characters.find(word)
                 cover = [owner for at in starts for owner in owners[at : at + len(word)]]
-                places[word] = cover, len(starts), vocabulary.rarity(vocabulary.encode(word))
+                rareness = vocabulary.rarity(vocabulary.encode(word)) if starts else 0.0
+                places[word] = cover, len(starts), rareness
             cover, often, rareness = places[word]
             if often:
                 rows += cover

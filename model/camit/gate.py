@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import safetensors.torch
 import torch
@@ -128,11 +129,18 @@ def evidence(features: Features, keys: Keys, match: Match) -> Tensor:
     return torch.stack((s, c, features.attention @ match.pieces, found, rarity), dim=3)
 
 
+class Spellings(NamedTuple):
+    """The ways to write a word: behind a space, and behind an opening mark."""
+
+    spaced: tuple[Phrase, ...]
+    attached: tuple[Phrase, ...] = ()
+
+
 class MemoryReader:
     """The memory as one decoder reads it while it writes one source sentence.
 
-    `spellings` and `ids` name the entries behind `keys`: the ways to write the word of each, the usual one
-    first. What is less probable than `cut` is not offered; `trust` is added to the evidence for every entry.
+    `spellings` and `ids` name the entries behind `keys`: the ways to write the word of each, see `Copy`. What
+    is less probable than `cut` is not offered; `trust` is added to the evidence for every entry.
     """
 
     def __init__(
@@ -140,7 +148,7 @@ class MemoryReader:
         direction: Direction,
         gate: Gate | PaperGate,
         keys: Keys,
-        spellings: Sequence[Sequence[Phrase]],
+        spellings: Sequence[Spellings],
         ids: Sequence[int],
         *,
         match: Match | None,
@@ -152,13 +160,16 @@ class MemoryReader:
         self._gate = gate
         self._cut = cut
         # Entries that differ in a capital letter hold the same word.
-        self._words = [direction.vocabulary.decode(ways[0]).lower() for ways in spellings]
-        self._spellings: dict[str, tuple[Phrase, ...]] = {}
+        self._words = [direction.vocabulary.decode(ways.spaced[0]).lower() for ways in spellings]
+        self._spellings: dict[str, Spellings] = {}
         self._times: dict[str, int] = {}
         times = match.times if match else (1,) * len(ids)
         for word, ways, count in zip(self._words, spellings, times, strict=True):
-            known = self._spellings.get(word, ())
-            self._spellings[word] = tuple(dict.fromkeys((*known, *map(direction.order, ways))))
+            known = self._spellings.get(word, Spellings((), ()))
+            ordered = (tuple(map(direction.order, way)) for way in ways)
+            self._spellings[word] = Spellings(
+                *(tuple(dict.fromkeys(two[0] + two[1])) for two in zip(known, ordered, strict=True))
+            )
             self._times[word] = max(self._times.get(word, 0), count)
         self._repeated = len(self._times) < len(self._words)
         # Outside a word list: the network can only say UNK, and its chance of that is added in the search.
@@ -166,7 +177,7 @@ class MemoryReader:
         self._outside = {
             word
             for word, ways in self._spellings.items()
-            if any(len(pieces) == 1 and pieces[0] >= listed for pieces in ways)
+            if any(len(pieces) == 1 and pieces[0] >= listed for pieces in ways.spaced)
         }
         self.looks = match is not None  # attention is part of the evidence
         if isinstance(gate, PaperGate):
@@ -209,7 +220,10 @@ class MemoryReader:
         return [self._worth(row) for row in found]
 
     def mix(self, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
-        """P_j = (1 - theta_j) P_j + theta_j r_j along known sentences (in the order of the direction)."""
+        """P_j = (1 - theta_j) P_j + theta_j r_j along known sentences (in the order of the direction).
+
+        A remembered word has its probability in whichever of its spellings stands there.
+        """
         shares = self.shares(features)
         worth = (shares >= self._least).any(dim=2)
         theta = torch.zeros_like(logp)
@@ -243,7 +257,7 @@ class MemoryReader:
         """Of what may be copied behind `written` by these shares: the part of each entry; or all 0."""
         offered = {copy.spellings for copy in self._offered(shares, written)}
         parts = [
-            share if self._spellings[word] in offered and share >= self._least else 0.0
+            share if self._spellings[word].spaced in offered and share >= self._least else 0.0
             for share, word in zip(shares, self._words, strict=True)
         ]
         theta = sum(parts) or 1.0
@@ -264,7 +278,9 @@ class MemoryReader:
                 largest, entry = share, self.ids[n]
             found[self._words[n]] = total + share, largest, entry
         return [
-            Copy(self._spellings[word], total, entry, self._times[word])
+            Copy(
+                self._spellings[word].spaced, total, entry, self._times[word], self._spellings[word].attached
+            )
             for word, (total, _, entry) in found.items()
             if total >= (self._cut * OUTSIDE if word in self._outside else self._cut)
         ]

@@ -23,7 +23,7 @@ from torch import Tensor
 from camit.alignment import ANCHORS, READ_STEP, Anchor, Characters, find_anchors, match_anchors, read_along
 from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError, SessionError
-from camit.gate import Gates, Keys, Match, MemoryReader
+from camit.gate import Gates, Keys, Match, MemoryReader, Spellings
 from camit.networks import Features
 from camit.search.problem import Phrase
 from camit.search.revise import Readers
@@ -540,22 +540,23 @@ def _pick(read: dict[bool, Features], row: int, entry: MemoryEntry) -> dict[bool
     return {b: Keys(f.s[row, at[b]].clone(), f.c[row, at[b]].clone()) for b, f in read.items()}
 
 
-def _spellings(entry: MemoryEntry, vocabulary: Vocabulary) -> tuple[Phrase, ...]:
-    """The ways to write the word of an entry: behind a space or a quotation mark, and as the first word of a
-    sentence. A capital in the middle of a sentence belongs to the word."""
+def _spellings(entry: MemoryEntry, vocabulary: Vocabulary) -> Spellings:
+    """The ways to write the word of an entry. A capital in the middle of a sentence belongs to the word;
+    elsewhere it may be written with a small letter too."""
     text, before = entry.text, vocabulary.decode(entry.target_pieces[: entry.start])
-    texts = [text]
     opens = entry.sentence is not None and (not before or not (before[-1].isalnum() or before[-1] in ",;"))
     if text[:1].islower():
-        texts.append(text[:1].upper() + text[1:])
-    elif opens and text[1:] == text[1:].lower():
-        texts.append(text[:1].lower() + text[1:])
-    ways = [tuple(vocabulary.encode(text)) for text in texts]
-    if vocabulary.spaced:
-        ways += [tuple(vocabulary.encode(text, attach=True)) for text in texts]
-    # Outside a word list only what was typed is known to be a word.
-    listed = [way for way in ways if all(piece < len(vocabulary) for piece in way)]
-    return tuple(dict.fromkeys((*listed, entry.pieces)))
+        other = text[:1].upper() + text[1:]
+    else:
+        other = text[:1].lower() + text[1:] if opens and text[1:] == text[1:].lower() else text
+
+    def ways(*, attach: bool) -> tuple[Phrase, ...]:
+        as_typed, with_other = (tuple(vocabulary.encode(t, attach=attach)) for t in (text, other))
+        # Outside a word list only what was typed is known to be a word.
+        known = all(piece < len(vocabulary) for piece in with_other)
+        return tuple(dict.fromkeys((as_typed, with_other) if known else (as_typed,)))
+
+    return Spellings(ways(attach=False), ways(attach=True) if vocabulary.spaced else ())
 
 
 def _experience(entry: MemoryEntry) -> float:

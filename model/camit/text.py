@@ -31,6 +31,8 @@ SPECIALS = 4
 SPACE = "\u2581"  # sentencepiece's mark for "a space stands before this piece"
 MAX_CHARACTERS = 5_000
 COMMON_PIECES = 200
+# Marks that a word follows without a space: always, and when there is a space before them.
+OPENING, QUOTES = frozenset("([{$#@“‘«¿¡"), frozenset("\"'")
 # How people write a language: Chinese and Japanese put no space between words.
 UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th"})
 # How sacrebleu cuts text of a language into words for BLEU; others as it does by default.
@@ -242,6 +244,12 @@ class Vocabulary(ABC):
         if left < SPECIALS or right < SPECIALS:
             return True
         return bool(self._opens[right] or BOUNDARY[self._tail[left], self._head[right]])
+
+    def opens(self, piece: int) -> bool:
+        """Does a word behind this piece stand without a space? Brackets say so, and quotation marks with a
+        space before them."""
+        last = self._pieces[piece][-1:]
+        return last in OPENING or (last in QUOTES and bool(self._opens[piece]))
 
     def separated(self, piece: int) -> tuple[int, ...]:
         """This piece with a space before it, so that it begins a token wherever it stands."""

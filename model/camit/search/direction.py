@@ -44,6 +44,11 @@ class Direction:
         """Is there any text in this piece?"""
         return self.vocabulary.characters(piece) > 0
 
+    def opens(self, last: int) -> bool:
+        """Is a word written next attached to this piece, as behind "(" or an opening quotation mark? Backward
+        nobody knows yet."""
+        return not self.backward and self.vocabulary.opens(last)
+
     # Masks are added to scores [vocabulary]: 0 for what may be written, minus infinity for the rest.
 
     @property

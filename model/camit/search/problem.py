@@ -56,14 +56,16 @@ class Written(NamedTuple):
 class Copy(NamedTuple):
     """A word from memory, offered at one step: its probability and the entry it comes from.
 
-    `spellings`: the ways to write it, the usual one first; which of them fits is seen where it is written.
-    `times`: how often the word may stand in the sentence, in any of them, before it is offered no more.
+    `spellings`: the ways to write it, with a capital or without, the usual one first; `attached`: the same
+    without a space, for behind an opening mark. `times`: how often the word may stand in the sentence, in any
+    of them, before it is offered no more.
     """
 
     spellings: tuple[Phrase, ...]
     probability: float
     entry: int
     times: int = 1
+    attached: tuple[Phrase, ...] = ()
 
 
 class Spelled(NamedTuple):

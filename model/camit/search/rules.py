@@ -28,7 +28,7 @@ def may_copy(
     direction: Direction, problem: Problem, hypothesis: Hypothesis, copy: Copy
 ) -> tuple[Phrase, ...]:
     """The spellings of a remembered word that may come next."""
-    if hypothesis.forced or not set(copy.spellings).isdisjoint(problem.once):
+    if hypothesis.forced or not {*copy.spellings, *copy.attached}.isdisjoint(problem.once):
         return ()
     if _doubled(direction, problem, hypothesis):
         return ()
@@ -39,24 +39,34 @@ def may_copy(
 def fitting_spellings(
     direction: Direction, copy: Copy, written: Phrase, coming: tuple[Phrase, ...] = ()
 ) -> tuple[Phrase, ...]:
-    """On a word boundary, not behind its own beginning or itself, and not more often than the source says it:
+    """On a word boundary, not behind itself or its own beginning, and not more often than the source says it:
     or a strong memory would repeat itself."""
-    if any(written[-len(spelling) :] == spelling for spelling in copy.spellings):
+    known = (*copy.spellings, *copy.attached)
+    begun = (spelling[:n] for spelling in known for n in range(1, len(spelling) + 1))
+    if any(_ends_with(direction, written, part) for part in begun):
         return ()
-    if sum(occurrences(pieces, copy.spellings) for pieces in (written, *coming)) >= copy.times:
+    if sum(occurrences(direction, pieces, known) for pieces in (written, *coming)) >= copy.times:
         return ()
+    glued = bool(copy.attached and written) and direction.opens(written[-1])
     return tuple(
         spelling
-        for spelling in copy.spellings
-        if (not written or direction.boundary(written[-1], spelling[0]))
-        and not any(written[-n:] == spelling[:n] for n in range(1, len(spelling)))
+        for spelling in (copy.attached if glued else copy.spellings)
+        if not written or direction.boundary(written[-1], spelling[0])
     )
 
 
-def occurrences(pieces: Phrase, spellings: tuple[Phrase, ...]) -> int:
-    """How often a word stands in a sequence of pieces, however it is spelled."""
-    ends = range(1, len(pieces) + 1)
-    return sum(any(pieces[max(0, end - len(s)) : end] == s for s in spellings) for end in ends)
+def _ends_with(direction: Direction, pieces: Phrase, part: Phrase) -> bool:
+    before = len(pieces) - len(part)
+    return pieces[-len(part) :] == part and (before == 0 or direction.boundary(pieces[before - 1], part[0]))
+
+
+def occurrences(direction: Direction, pieces: Phrase, spellings: tuple[Phrase, ...]) -> int:
+    """How often a word stands in a sequence of pieces, however it is spelled: "fish", but not "goldfish"."""
+    return sum(
+        (end == len(pieces) or direction.boundary(pieces[end - 1], pieces[end]))
+        and any(_ends_with(direction, pieces[:end], spelling) for spelling in spellings)
+        for end in range(1, len(pieces) + 1)
+    )
 
 
 def looping(direction: Direction, pieces: Phrase) -> set[int]:

@@ -19,7 +19,7 @@ from torch import Tensor
 from camit.networks import Features, State
 from camit.search.direction import Direction
 from camit.search.grid import likeliest
-from camit.search.problem import Phrase, Reader
+from camit.search.problem import Copy, Phrase, Reader
 from camit.search.revise import Readers
 from camit.search.scoring import Directions, Sources
 from camit.search.threads import threads_for
@@ -93,9 +93,10 @@ def _words_between(
     vocabulary = directions.forward.vocabulary
     judged = [_propose(contexts[0], typed, attached), _propose(contexts[1], "", False) if not typed else {}]
 
-    def spelled(spellings: Sequence[Phrase]) -> Phrase:
-        fitting = [pieces for pieces in spellings if _fits(vocabulary, left, pieces, right)]
-        return likeliest(directions.forward, fitting or spellings, contexts[0].logp)
+    def spelled(copy: Copy, ordered: Callable[[Phrase], Phrase]) -> Phrase:
+        glued = copy.attached and left and directions.forward.opens(left[-1])
+        ways = list(map(ordered, copy.attached if glued else copy.spellings))
+        return likeliest(directions.forward, ways, contexts[0].logp)
 
     offers = [
         _offers(contexts[0], spelled, readers.forward if readers else None),
@@ -166,7 +167,7 @@ class _Offer(NamedTuple):
 
 
 def _offers(
-    context: _Context, spelled: Callable[[Sequence[Phrase]], Phrase], reader: Reader | None
+    context: _Context, spelled: Callable[[Copy, Callable[[Phrase], Phrase]], Phrase], reader: Reader | None
 ) -> dict[Phrase, _Offer]:
     """Words the memory offers at this place, by their pieces."""
     if reader is None:
@@ -174,10 +175,7 @@ def _offers(
     [copies] = reader.read(context.features)
     theta = sum(copy.probability for copy in copies)
     return {
-        spelled([context.direction.order(spelling) for spelling in copy.spellings]): _Offer(
-            theta, copy.probability, copy.entry
-        )
-        for copy in copies
+        spelled(copy, context.direction.order): _Offer(theta, copy.probability, copy.entry) for copy in copies
     }
 
 

@@ -274,7 +274,7 @@ def _lessons(
     seen = torch.tensor(
         [
             [
-                occurrences(sentence.pieces[:start], (phrases[n],)) < times
+                occurrences(sentence.direction, sentence.pieces[:start], (phrases[n],)) < times
                 for n, times in zip(chosen, match.times, strict=True)
             ]
             for start in starts
