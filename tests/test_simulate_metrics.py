@@ -28,6 +28,7 @@ from camit.simulate.metrics import (
 )
 from camit.simulate.rounds import Round, Turn
 from camit.simulate.screen import Edit, opened
+from camit.simulate.tables import document_gains
 from camit.simulate.users import Judge, Reference
 from camit.text import UNK
 from tests.helpers import word_vocabulary
@@ -248,6 +249,18 @@ def test_a_word_that_was_learned_counts_once_in_recall_however_often_it_comes_ba
 def test_the_later_half_of_each_document() -> None:
     rows = [row(n, "x", "y", document="a" if n < 5 else "b") for n in range(7)]
     assert [sentence.line for sentence in metrics.later_half(rows)] == [2, 3, 4, 6]
+
+
+def test_each_document_is_scored_alone() -> None:
+    # Too long a translation of one document lends its length to another that is too short.
+    said, short = "the cat sat on the mat today", "the cat sat on the mat"
+    long = row(1, f"{said} and yes and no and yes and no", said)
+    theirs = [long, row(2, short, said, document="b")]
+    ours = [row(1, said, said), row(2, short, said, document="b")]
+    first, second = document_gains(ours, theirs, Judge(), 0)
+    alone = Judge().bleu().corpus_score(list(long.outputs), [[said]]).score
+    assert first == pytest.approx(100.0 - alone) and second == 0.0
+    assert document_gains(theirs, theirs, Judge(), 0) == [0.0, 0.0]
 
 
 def test_a_word_typed_for_something_else_is_no_repeated_mistake() -> None:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from statistics import fmean
 from typing import Literal, get_args
 
 import msgspec
 
 from camit.errors import InputError
-from camit.simulate.metrics import compare, later_half
+from camit.simulate.metrics import Sentence, columns, compare, later_half
 from camit.simulate.protocols import PROTOCOLS
 from camit.simulate.run import Experiment, Run
+from camit.simulate.users import Judge
 
 TableName = Literal["ideal", "multi", "history", "unk"]
 Get = Callable[[Experiment], Run]
@@ -199,7 +202,7 @@ def multi(base: Experiment, get: Get) -> Table:
 
 def history(base: Experiment, get: Get) -> Table:
     """Online learning and revision memory, without revision and after two of them."""
-    rows, later = [], []
+    rows, later, apart = [], [], []
     plain: Run | None = None
     for (memory, learning), label in HISTORY.items():
         run = get(_with(base, 2, "bidirectional", memory=memory, learning=learning))
@@ -222,6 +225,7 @@ def history(base: Experiment, get: Get) -> Table:
             halves = later_half(run.sentences), later_half(plain.sentences)
             gains = (compare(*halves, run.judge, k) for k in (0, 2))
             later.append(f"{label} " + " and ".join(f"{g.difference:+.2f} (p {_p(g.p)})" for g in gains))
+            apart.append(f"{label} " + " and ".join(_mean_gain(run, plain, k) for k in (0, 2)))
     assert plain is not None
     return Table(
         "history",
@@ -247,8 +251,29 @@ def history(base: Experiment, get: Get) -> Table:
             "missing then. One-shot recall: the share of such words that are right the first time they come "
             "back.",
             f"In the later half of each document, drafts and after 2 revisions: {'; '.join(later)}.",
+            "Each document scored alone, since too long a translation of one makes up for too short ones of "
+            f"others: the mean of the differences: {'; '.join(apart)}.",
         ),
     )
+
+
+def document_gains(ours: Sequence[Sentence], theirs: Sequence[Sentence], judge: Judge, k: int) -> list[float]:
+    """By how much BLEU after k revisions differs, document by document."""
+    bleu = judge.bleu()
+
+    def scores(sentences: Sequence[Sentence]) -> list[float]:
+        parts = [list(group) for _, group in groupby(sentences, key=lambda sentence: sentence.document)]
+        return [
+            float(bleu.corpus_score([s.outputs[k] for s in part], columns(s.references for s in part)).score)
+            for part in parts
+        ]
+
+    return [mine - other for mine, other in zip(scores(ours), scores(theirs), strict=True)]
+
+
+def _mean_gain(run: Run, plain: Run, k: int) -> str:
+    gains = document_gains(run.sentences, plain.sentences, run.judge, k)
+    return f"{fmean(gains):+.2f} (up in {sum(gain > 0 for gain in gains)} of {len(gains)})"
 
 
 _TEST = "paired bootstrap (sacrebleu's, about one-sided)"
