@@ -12,10 +12,10 @@ import pytest
 import torch
 
 import camit
-from camit.alignment import Alignment, Characters, match_anchors
+from camit.alignment import Alignment, Characters, match_anchors, strongest
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.gate import FILE, Gates, Keys, Match, MemoryReader, Spellings, evidence
-from camit.memory import MemorySnapshot, RevisionMemory
+from camit.memory import MemoryEntry, MemorySnapshot, RevisionMemory
 from camit.networks import Features
 from camit.search.grid import search
 from camit.search.problem import Copy, Phrase, Problem
@@ -87,7 +87,7 @@ def test_source_words_that_are_hardly_looked_at_are_anchors_all_the_same() -> No
     words, nowhere = ("猫", "狗"), torch.tensor([[1.0, 0.0]])
     hardly = torch.tensor([[1e-12, 1e-12]])
     alignment = Alignment(words, nowhere, hardly)
-    anchor = alignment.anchors(alignment.looks(0, 1))
+    anchor = strongest(alignment.looks(0, 1))
     assert [word for word, _ in anchor] == ["猫"]
     chosen, match = match_anchors(tiny_translator(), "大猫", [anchor])
     assert chosen == [0] and match.found.tolist() == [1.0]
@@ -358,6 +358,71 @@ def test_a_copy_goes_on_with_what_is_written(written: str, follows: str | None) 
         assert fitting == (attached if glued else spellings)
         text = vocabulary.decode((*pieces, *fitting[0]))
         assert text == (written + follows if glued else f"{written} {follows}".strip())
+
+
+def remembered(memory: RevisionMemory, source: str, *fixes: tuple[str, str]) -> tuple[MemoryEntry, ...]:
+    """Confirm sentences in which one word was fixed."""
+    vocabulary = chinese().target_vocabulary
+    entries: list[MemoryEntry] = []
+    for sentence, fixed in fixes:
+        pieces = tuple(vocabulary.encode(sentence))
+        span = next((w.start, w.stop) for w in vocabulary.words(pieces) if w.text == fixed)
+        entries += memory.write(source, chinese().encode_source(source), pieces, [span], 1)
+    return tuple(entries)
+
+
+@pytest.mark.parametrize(("sentence", "fixed"), [("It costs 2,000 yuan.", "000"), ("Come at 10:30.", "30")])
+def test_a_part_of_a_number_stays_one(sentence: str, fixed: str) -> None:
+    memory = eager(RevisionMemory(chinese()))
+    source = "要两千块钱。"
+    [entry] = remembered(memory, source, (sentence, fixed))
+    memory.pin(entry.id)  # common words are read only if somebody insists
+    readers = memory.readers(source)
+    assert readers is not None
+    with torch.inference_mode():
+        sources = chinese().read([chinese().encode_source(source)])
+        [[copy]] = _reader(readers).read(follow(chinese().directions.forward, sources.forward, [()]))
+    assert copy.spellings == (entry.pieces,) and copy.attached == ()
+
+
+def test_the_likeliest_entry_says_how_its_word_is_spelled() -> None:
+    memory = eager(RevisionMemory(chinese()))
+    source = "鱼会游泳。"
+    old, new = remembered(memory, source, ("Fish swim.", "Fish"), ("All fish swim.", "fish"))
+    readers = memory.readers(source)
+    assert readers is not None
+    reader = _reader(readers)
+    assert isinstance(reader, MemoryReader)
+    vocabulary = chinese().target_vocabulary
+    with torch.inference_mode():
+        sources = chinese().read([chinese().encode_source(source)])
+        features = follow(chinese().directions.forward, sources.forward, [tuple(vocabulary.encode("All"))])
+        for at in (0, 1):
+            here = Features(*(x[:, at : at + 1] for x in features))
+            [[copy]] = reader.read(here)
+            best = reader.shares(here)[0, 0].argmax()
+            assert copy.entry == (old, new)[best].id
+            assert copy.spellings[0] == (old, new)[best].pieces and len(copy.spellings) == 2
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_behind_an_opening_mark_the_attached_word_is_the_copy(backward: bool) -> None:
+    memory = eager(RevisionMemory(chinese()))
+    source = "他吃（鱼）。"
+    remembered(memory, source, ("He eats fish.", "fish"))
+    readers = memory.readers(source)
+    assert readers is not None
+    direction = chinese().directions.backward if backward else chinese().directions.forward
+    vocabulary = chinese().target_vocabulary
+    for before, attach, copied in (("He eats (", True, 1), ("He eats (", False, 0), ("He eats", False, 1)):
+        pieces = (*vocabulary.encode(before), *vocabulary.encode("fish", attach=attach))
+        with torch.inference_mode():
+            sources = chinese().read([chinese().encode_source(source)])
+            scored = score(direction, sources.start(direction), [0], [pieces])
+            mixed = _reader(readers, backward).mix(
+                scored.features, torch.full_like(scored.logp, -9.0), [direction.order(pieces)]
+            )
+        assert len(mixed.copied[0]) == copied
 
 
 def test_a_word_counts_only_where_it_is_one() -> None:

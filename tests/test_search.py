@@ -643,16 +643,22 @@ class TestCopies:
         written = self.search(Spelled(), Problem(0, 2, prefix=(D, C, A)))
         assert B not in written and D not in written
 
-    @pytest.mark.parametrize("likelier", [B, C])
-    def test_a_copy_is_spelled_as_the_network_would(self, likelier: int) -> None:
+    @pytest.mark.parametrize(
+        ("usual", "likelier", "written"),
+        [((B,), B, (B,)), ((B,), C, (C,)), ((D, C), B, (D, C)), ((D, C), C, (C,)), ((D, C), D, (D, C))],
+    )
+    def test_a_copy_is_spelled_as_the_network_would(
+        self, usual: Phrase, likelier: int, written: Phrase
+    ) -> None:
         class Spelled(OffersOneWord):
             def __init__(self) -> None:
-                self.copy = Copy(((B,), (C,)), 0.95, 1)
+                self.copy = Copy((usual, (C,)), 0.95, 1)
 
-        direction, start = scripted({(): {A: 0.8, likelier: 0.1}, (likelier,): {EOS: 0.9}})
+        ends = {way: {EOS: 0.9} for way in ((B,), (C,), (D, C))}
+        direction, start = scripted({(): {A: 0.8, likelier: 0.1}, **ends})
         with torch.inference_mode():
             [[found]] = search(direction, start, [Problem(0, 2)], beam=4, reader=Spelled())
-        assert found.pieces == (likelier,)
+        assert found.pieces == written
 
     def test_a_copy_is_not_a_second_time_of_what_stands_once(self) -> None:
         problem = Problem(0, 2, phrases=((D, C),), once=((D, C),))

@@ -4,8 +4,8 @@ The paper's memory knows where a fix was made only by decoding states. Here an e
 source words: it is read only where one of them stands.
 
 Attention says where to look for them, but spreads: over 620 lines of dialogue and talks only one in twenty
-entries that were found by it was wanted in the sentence it was found in. So a decoder is also asked what
-becomes of the word without each source word it may stand for: then it was one in seven.
+entries that were found by it was wanted in the sentence it was found in. So the decoders are also asked
+what becomes of the word without each source word it may stand for: then it was one in seven.
 """
 
 from __future__ import annotations
@@ -60,19 +60,25 @@ class Alignment:
             backward[:length, : len(ids)].flip(0) @ spread,
         )
 
-    def looks(self, start: int, stop: int) -> dict[int, float]:
-        """How strongly both decoders look at each source word while they write a phrase; marks left out."""
+    def looks(self, start: int, stop: int) -> dict[str, float]:
+        """How strongly both decoders look at each source word while they write a phrase, at the most in one
+        place; marks are left out."""
         both = torch.sqrt(self.forward[start:stop].mean(0) * self.backward[start:stop].mean(0)).tolist()
-        return {n: weight for n, weight in enumerate(both) if says_something(self.words[n])}
+        found: dict[str, float] = {}
+        for word, weight in zip(self.words, both, strict=True):
+            if says_something(word):
+                found[word] = max(weight, found.get(word, 0.0))
+        return found
 
-    def anchors(self, weights: dict[int, float]) -> tuple[Anchor, ...]:
-        """The source words with the most weight, and nothing far behind."""
-        ranked = sorted(((weight, self.words[n]) for n, weight in weights.items()), reverse=True)
-        best: dict[str, float] = {}
-        for weight, word in ranked[:ANCHORS]:
-            if weight > 0.0 and weight >= 0.5 * ranked[0][0]:
-                best.setdefault(word, float(f"{weight:.4g}"))  # never rounded to 0
-        return tuple(best.items())
+
+def strongest(weights: dict[str, float]) -> tuple[Anchor, ...]:
+    """The source words with the most weight, and nothing far behind."""
+    ranked = sorted(((weight, word) for word, weight in weights.items()), reverse=True)[:ANCHORS]
+    return tuple(
+        (word, float(f"{weight:.4g}"))  # never rounded to 0
+        for weight, word in ranked
+        if weight > 0.0 and weight >= 0.5 * ranked[0][0]
+    )
 
 
 def find_anchors(
@@ -92,49 +98,49 @@ def find_anchors(
     likely = []
     for start, stop in spans:
         weights = alignment.looks(start, stop)
-        likely.append({n: weights[n] for n in sorted(weights, key=lambda n: -weights[n])[:LIKELY]})
+        likely.append({word: weights[word] for word in sorted(weights, key=lambda w: -weights[w])[:LIKELY]})
     needed = _needed(translator, alignment.words, source, ids, pieces, spans, sorted(set().union(*likely)))
     found = []
     for weights, missed in zip(likely, needed, strict=True):
-        both = {n: weight * missed[n] for n, weight in weights.items() if missed[n] >= MISSED}
+        both = {word: weight * missed[word] for word, weight in weights.items() if missed[word] >= MISSED}
         # Where nothing is missed, attention alone has to do.
-        found.append(alignment.anchors(both or weights))
+        found.append(strongest(both or weights))
     return found
 
 
 def _needed(
     translator: Translator,
-    source_words: Sequence[str],
+    places: Sequence[str],
     source: str,
     ids: Sequence[int],
     pieces: Phrase,
     spans: Sequence[Span],
-    words: Sequence[int],
-) -> list[dict[int, float]]:
-    """For each slice by how much its log-probability falls without each of these source words.
+    words: Sequence[str],
+) -> list[dict[str, float]]:
+    """For each slice by how much its log-probability falls without each of these words of the source, whose
+    words in order are `places`.
 
     A word that stands twice is left out twice, or it would not be missed; and with a word goes all of a piece
     that it shares with a neighbour.
     """
     belongs = translator.alignment(source) > 0.0  # [ids, words]
     without = []
-    for n in words:
-        same = [m for m, word in enumerate(source_words) if word == source_words[n]]
-        mine = belongs[:, same].any(1).tolist()
+    for left_out in words:
+        mine = belongs[:, [n for n, word in enumerate(places) if word == left_out]].any(1).tolist()
         without.append([i for i, gone in zip(ids, mine, strict=True) if not gone])
     variants = [list(ids), *(left or [UNK] for left in without)]
-    places = [at for start, stop in spans for at in range(start, stop)]
-    said = torch.tensor([pieces[at] for at in places])
-    logp = torch.zeros(len(variants), len(places))
+    asked = [at for start, stop in spans for at in range(start, stop)]
+    said = [pieces[at] for at in asked]
+    logp = torch.zeros(len(variants), len(asked))
     with torch.inference_mode():
         for first in range(0, len(variants), READ_STEP):
             rows = slice(first, first + READ_STEP)
             sources = translator.read(variants[rows])
             for d in (translator.directions.forward, translator.directions.backward):
                 features = follow(d, sources.start(d), [pieces] * len(variants[rows]))
-                at = [len(pieces) - 1 - place if d.backward else place for place in places]
+                at = [len(pieces) - 1 - place if d.backward else place for place in asked]
                 scores = torch.log_softmax(d.decoder.logits(features.s[:, at]), dim=2)
-                known = torch.tensor(d.feed(said.tolist()))
+                known = torch.tensor(d.feed(said))
                 logp[rows] += scores.gather(2, known.expand(len(scores), -1).unsqueeze(2)).squeeze(2)
     falls = torch.split(logp[0] - logp[1:], [stop - start for start, stop in spans], dim=1)
     return [dict(zip(words, fall.sum(1).tolist(), strict=True)) for fall in falls]
@@ -160,7 +166,7 @@ def stands_for(translator: Translator, source: str, target: str) -> list[tuple[s
     read = read_along(translator, [(ids, pieces)])
     looks = (read[False].attention[0], read[True].attention[0])
     alignment = Alignment.of(translator, source, ids, *looks, len(pieces))
-    anchors = (alignment.anchors(alignment.looks(w.start, w.stop)) for w in vocabulary.words(pieces))
+    anchors = (strongest(alignment.looks(word.start, word.stop)) for word in vocabulary.words(pieces))
     return [tuple(word for word, _ in anchor) for anchor in anchors]
 
 

@@ -135,6 +135,13 @@ class Spellings(NamedTuple):
     spaced: tuple[Phrase, ...]
     attached: tuple[Phrase, ...] = ()
 
+    def joined(self, other: Spellings) -> Spellings:
+        """These first, then the other ones."""
+        return Spellings(
+            tuple(dict.fromkeys(self.spaced + other.spaced)),
+            tuple(dict.fromkeys(self.attached + other.attached)),
+        )
+
 
 class MemoryReader:
     """The memory as one decoder reads it while it writes one source sentence.
@@ -159,17 +166,15 @@ class MemoryReader:
         self._direction = direction
         self._gate = gate
         self._cut = cut
-        # Entries that differ in a capital letter hold the same word.
-        self._words = [direction.vocabulary.decode(ways.spaced[0]).lower() for ways in spellings]
-        self._spellings: dict[str, Spellings] = {}
+        self._ways = [
+            Spellings(*(tuple(map(direction.order, way)) for way in spelled)) for spelled in spellings
+        ]
+        self._words = [self._word(ways) for ways in self._ways]
+        self._spellings: dict[str, Spellings] = {}  # of all entries that hold a word
         self._times: dict[str, int] = {}
         times = match.times if match else (1,) * len(ids)
-        for word, ways, count in zip(self._words, spellings, times, strict=True):
-            known = self._spellings.get(word, Spellings((), ()))
-            ordered = (tuple(map(direction.order, way)) for way in ways)
-            self._spellings[word] = Spellings(
-                *(tuple(dict.fromkeys(two[0] + two[1])) for two in zip(known, ordered, strict=True))
-            )
+        for word, ways, count in zip(self._words, self._ways, times, strict=True):
+            self._spellings[word] = self._spellings.get(word, Spellings((), ())).joined(ways)
             self._times[word] = max(self._times.get(word, 0), count)
         self._repeated = len(self._times) < len(self._words)
         # Outside a word list: the network can only say UNK, and its chance of that is added in the search.
@@ -177,7 +182,7 @@ class MemoryReader:
         self._outside = {
             word
             for word, ways in self._spellings.items()
-            if any(len(pieces) == 1 and pieces[0] >= listed for pieces in ways.spaced)
+            if all(len(pieces) == 1 and pieces[0] >= listed for pieces in ways.spaced)
         }
         self.looks = match is not None  # attention is part of the evidence
         if isinstance(gate, PaperGate):
@@ -217,7 +222,7 @@ class MemoryReader:
             row, entry = torch.nonzero(shares >= self._least).unbind(1)
             for n, at, share in zip(row.tolist(), entry.tolist(), shares[row, entry].tolist(), strict=True):
                 found[n].append((at, share))
-        return [self._worth(row) for row in found]
+        return [list(self._worth(row).values()) for row in found]
 
     def mix(self, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
         """P_j = (1 - theta_j) P_j + theta_j r_j along known sentences (in the order of the direction).
@@ -236,13 +241,13 @@ class MemoryReader:
                 if at < busy:
                     continue
                 offered = self._offered(shares[row, at].tolist(), pieces[:at])
-                total = sum(copy.probability for copy in offered)
+                total = sum(copy.probability for copy in offered.values())
                 if not total:
                     continue
                 theta[row, at] = total
                 rest = math.log1p(-min(total, 1 - 1e-6))
                 mixed[row, at] += rest
-                copy, length = self._standing(offered, pieces, at)
+                copy, length = self._standing(offered.values(), pieces, at)
                 if copy is None:
                     continue
                 busy = at + length
@@ -255,9 +260,9 @@ class MemoryReader:
 
     def r(self, shares: Sequence[float], written: Phrase) -> list[float]:
         """Of what may be copied behind `written` by these shares: the part of each entry; or all 0."""
-        offered = {copy.spellings for copy in self._offered(shares, written)}
+        offered = self._offered(shares, written)
         parts = [
-            share if self._spellings[word].spaced in offered and share >= self._least else 0.0
+            share if word in offered and share >= self._least else 0.0
             for share, word in zip(shares, self._words, strict=True)
         ]
         theta = sum(parts) or 1.0
@@ -269,33 +274,46 @@ class MemoryReader:
         least = self._cut * OUTSIDE if self._outside else self._cut
         return least / 4 if self._repeated else least
 
-    def _worth(self, shares: Iterable[tuple[int, float]]) -> list[Copy]:
-        """Words worth offering; the probability of a word is the sum over the entries that hold it."""
+    def _word(self, ways: Spellings) -> str:
+        """What entries have in common that hold the same word, with a capital or without, if both will do."""
+        text = self._direction.vocabulary.decode(self._direction.order(ways.spaced[0]))
+        return text if len(ways.spaced) == 1 else text.lower()
+
+    def _worth(self, shares: Iterable[tuple[int, float]]) -> dict[str, Copy]:
+        """Words worth offering; the probability of a word is the sum over the entries that hold it, and the
+        likeliest of them says how it is usually spelled."""
         found: dict[str, tuple[float, float, int]] = {}  # sum, largest, the entry with the largest
         for n, share in shares:
-            total, largest, entry = found.get(self._words[n], (0.0, 0.0, 0))
+            total, largest, entry = found.get(self._words[n], (0.0, 0.0, n))
             if share > largest:
-                largest, entry = share, self.ids[n]
+                largest, entry = share, n
             found[self._words[n]] = total + share, largest, entry
-        return [
-            Copy(
-                self._spellings[word].spaced, total, entry, self._times[word], self._spellings[word].attached
-            )
+        return {
+            word: self._copy(word, total, entry)
             for word, (total, _, entry) in found.items()
             if total >= (self._cut * OUTSIDE if word in self._outside else self._cut)
-        ]
+        }
 
-    def _offered(self, shares: Sequence[float], written: Phrase) -> list[Copy]:
-        worth = ((n, share) for n, share in enumerate(shares) if share >= self._least)
-        return [copy for copy in self._worth(worth) if fitting_spellings(self._direction, copy, written)]
+    def _copy(self, word: str, probability: float, n: int) -> Copy:
+        ways = self._ways[n].joined(self._spellings[word])
+        return Copy(ways.spaced, probability, self.ids[n], self._times[word], ways.attached)
 
-    def _standing(self, offered: Sequence[Copy], pieces: Phrase, at: int) -> tuple[Copy | None, int]:
+    def _offered(self, shares: Sequence[float], written: Phrase) -> dict[str, Copy]:
+        worth = self._worth((n, share) for n, share in enumerate(shares) if share >= self._least)
+        return {w: copy for w, copy in worth.items() if fitting_spellings(self._direction, copy, written)}
+
+    def _standing(self, offered: Iterable[Copy], pieces: Phrase, at: int) -> tuple[Copy | None, int]:
         """Which of the words on offer stands here, whole, and how many pieces it takes."""
+        direction = self._direction
         for copy in offered:
-            for spelling in fitting_spellings(self._direction, copy, pieces[:at]):
+            for spelling in (*copy.spellings, *copy.attached):
                 stop = at + len(spelling)
-                if pieces[at:stop] == spelling and (
-                    stop == len(pieces) or self._direction.boundary(pieces[stop - 1], pieces[stop])
-                ):
+                if pieces[at:stop] != spelling or (at and not direction.boundary(pieces[at - 1], pieces[at])):
+                    continue
+                if stop < len(pieces) and not direction.boundary(pieces[stop - 1], pieces[stop]):
+                    continue
+                before = pieces[stop : stop + 1] if direction.backward else pieces[:at][-1:]
+                glued = bool(copy.attached and before) and direction.vocabulary.opens(before[0])
+                if (spelling in copy.attached) == glued:
                     return copy, len(spelling)
         return None, 0

@@ -28,7 +28,7 @@ from camit.networks import Features
 from camit.search.problem import Phrase
 from camit.search.revise import Readers
 from camit.search.scoring import follow, score
-from camit.text import SPECIALS, UNK, Vocabulary, normalise, says_something, screen_words
+from camit.text import SPACE, SPECIALS, UNK, Vocabulary, normalise, says_something, screen_words
 from camit.translator import MAX_SOURCE_PIECES, Translator, copied_words
 
 Preset = Literal["default", "paper"]
@@ -542,7 +542,10 @@ def _pick(read: dict[bool, Features], row: int, entry: MemoryEntry) -> dict[bool
 
 def _spellings(entry: MemoryEntry, vocabulary: Vocabulary) -> Spellings:
     """The ways to write the word of an entry. A capital in the middle of a sentence belongs to the word;
-    elsewhere it may be written with a small letter too."""
+    elsewhere it may be written with a small letter too. What is part of "2,000" or "p.m." stays that."""
+    inside = entry.start > 0 and not vocabulary.opens(entry.target_pieces[entry.start - 1])
+    if vocabulary.spaced and inside and not vocabulary.piece(entry.pieces[0]).startswith(SPACE):
+        return Spellings((entry.pieces,))
     text, before = entry.text, vocabulary.decode(entry.target_pieces[: entry.start])
     opens = entry.sentence is not None and (not before or not (before[-1].isalnum() or before[-1] in ",;"))
     if text[:1].islower():

@@ -32,7 +32,7 @@ SPACE = "\u2581"  # sentencepiece's mark for "a space stands before this piece"
 MAX_CHARACTERS = 5_000
 COMMON_PIECES = 200
 # Marks that a word follows without a space: always, and when there is a space before them.
-OPENING, QUOTES = frozenset("([{$#@“‘«¿¡"), frozenset("\"'")
+OPENING, QUOTES = frozenset("([{$#@“‘«¿¡"), frozenset('"')
 # How people write a language: Chinese and Japanese put no space between words.
 UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th"})
 # How sacrebleu cuts text of a language into words for BLEU; others as it does by default.

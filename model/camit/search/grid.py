@@ -237,12 +237,11 @@ def _expand(
 
 
 def likeliest(direction: Direction, spellings: Sequence[Phrase], logp: Tensor) -> Phrase:
-    """The spelling the network would rather write here, since it knows where a sentence begins. Only words of
-    one piece can be compared at one step; of others, the first."""
-    short = [spelling for spelling in spellings if len(spelling) == 1]
-    if len(spellings[0]) > 1 or len(short) == 1:
-        return spellings[0]
-    return short[int(logp[[direction.known(piece) for (piece,) in short]].argmax())]
+    """The spelling the network would rather write here, since it knows where a sentence begins: the usual
+    one, or one of a single piece that is likelier than even the beginning of the usual one."""
+    known = [way for way in spellings if direction.known(way[0]) == way[0]] or spellings
+    compared = [known[0], *(way for way in known[1:] if len(way) == 1)]
+    return compared[int(logp[[direction.known(way[0]) for way in compared]].argmax())]
 
 
 def _mixed(logp: Tensor, copies: Sequence[Sequence[Spelled]]) -> Tensor:

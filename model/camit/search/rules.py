@@ -62,11 +62,15 @@ def _ends_with(direction: Direction, pieces: Phrase, part: Phrase) -> bool:
 
 def occurrences(direction: Direction, pieces: Phrase, spellings: tuple[Phrase, ...]) -> int:
     """How often a word stands in a sequence of pieces, however it is spelled: "fish", but not "goldfish"."""
-    return sum(
-        (end == len(pieces) or direction.boundary(pieces[end - 1], pieces[end]))
-        and any(_ends_with(direction, pieces[:end], spelling) for spelling in spellings)
-        for end in range(1, len(pieces) + 1)
-    )
+    ends = {
+        end
+        for spelling in spellings
+        for end in range(len(spelling), len(pieces) + 1)
+        if pieces[end - len(spelling) : end] == spelling
+        and _ends_with(direction, pieces[:end], spelling)
+        and (end == len(pieces) or direction.boundary(pieces[end - 1], pieces[end]))
+    }
+    return len(ends)
 
 
 def looping(direction: Direction, pieces: Phrase) -> set[int]:
