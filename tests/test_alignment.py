@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 import camit
-from camit.alignment import find_anchors, match_anchors, read_along, stands_for
+from camit.alignment import (
+    Alignment,
+    find_anchors,
+    match_anchors,
+    read_along,
+    stands_for,
+    strongest,
+)
 from tests.helpers import tiny_translator
 
 
@@ -63,6 +70,19 @@ def test_a_source_of_one_word_is_an_anchor_though_nothing_is_left_without_it() -
         read = read_along(translator, [(ids, pieces)])
         [[(word, weight)]] = find_anchors(translator, source, ids, pieces, [(0, len(pieces))], read)
         assert word == source and weight > 0
+
+
+def test_a_word_outside_the_list_is_anchored_where_attention_rests() -> None:
+    """Leaving words out says nothing of it: decoders only know that it is UNK, which may stand anywhere."""
+    translator = tiny_translator(words=True)
+    source, target = "the cat sat on the mat.", "the zyzzyva sat on the mat."
+    ids, pieces = translator.encode_source(source), tuple(translator.target_vocabulary.encode(target))
+    read = read_along(translator, [(ids, pieces)])
+    looks = (read[False].attention[0], read[True].attention[0])
+    alignment = Alignment.of(translator, source, ids, *looks, len(pieces))
+    outside, known = find_anchors(translator, source, ids, pieces, [(1, 2), (2, 3)], read)
+    assert outside == strongest(alignment.looks(1, 2))
+    assert known != strongest(alignment.looks(2, 3))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from camit import plan as planning
 from camit.errors import InputError, SessionError
 from camit.ledger import History, Page
 from camit.plan import Place, Plan, Stage, Version
-from camit.search.problem import Phrase
+from camit.search.problem import Phrase, Span
 from camit.text import Vocabulary, Word, detokenise, fold, printable, says_something
 from camit.tokens import SourceToken, Token
 
@@ -234,7 +234,7 @@ class Draft:
             raise SessionError("this sentence is confirmed; call session.undo_confirm() to work on it again.")
         return self.version
 
-    def _words(self, span: Callable[[Version], planning.Span], typed: str, k: int) -> list[Alternative]:
+    def _words(self, span: Callable[[Version], Span], typed: str, k: int) -> list[Alternative]:
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise InputError(f"k must be a whole number of at least 1, not {k!r}.")
 

@@ -39,7 +39,7 @@ MOST_AGREED = 3  # later sentences that count for an entry
 class MemorySettings:
     """How the memory behaves; the comments say how the numbers were chosen."""
 
-    size: int = 2000  # room for all that is wrong in some 200 sentences of a talk; the paper's 100, in 10
+    size: int = 2000  # room for all that is wrong in some 170 sentences of a talk; the paper's 100, in 9
     active_from: int = 1  # entries before anything is read; the paper waits for 20
     cut: float = 0.05  # theta * r below this is not offered
     # Added to the evidence for entries that stand for a rare source word. For all entries it was tried: on

@@ -14,13 +14,12 @@ from difflib import SequenceMatcher
 from typing import Literal, TypeGuard
 
 from camit.errors import InputError
-from camit.search.problem import Phrase
+from camit.search.problem import Phrase, Span
 from camit.search.revise import Protocol, Request, Revision, Whole
 from camit.search.sides import Part
 from camit.text import Vocabulary, normalise
 from camit.tokens import Origin, Token
 
-Span = tuple[int, int]  # of words, unless it says pieces
 Place = int | Span
 
 StageName = Literal["draft", "forward", "backward", "result"]

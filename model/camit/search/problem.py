@@ -12,6 +12,7 @@ from torch import Tensor
 from camit.networks import Features
 
 Phrase = tuple[int, ...]
+Span = tuple[int, int]  # start and stop of a slice, of pieces or of words
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ import torch
 from camit.errors import InputError
 from camit.search.direction import Direction
 from camit.search.grid import PATIENCE, Prefixes, search
-from camit.search.problem import Phrase, Problem, Reader, Written
+from camit.search.problem import Phrase, Problem, Reader, Span, Written
 from camit.search.scoring import Directions, Scored, Sources, score
-from camit.search.sides import Part, Side, Span
+from camit.search.sides import Part, Side
 
 Protocol = Literal["replace-only", "unidirectional", "unidirectional-grid", "bidirectional"]
 # Between the sum (0), which prefers short sentences, and the mean per piece (1), which prefers long ones.

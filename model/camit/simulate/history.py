@@ -9,8 +9,8 @@ from typing import Literal
 
 from camit.learning import Lesson, OnlineLearner
 from camit.memory import RevisionMemory
-from camit.plan import Span, Version, written
-from camit.search.problem import Phrase
+from camit.plan import Version, written
+from camit.search.problem import Phrase, Span
 from camit.search.revise import Readers
 from camit.simulate.rounds import Round
 from camit.simulate.screen import words

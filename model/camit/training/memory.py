@@ -22,14 +22,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from camit.alignment import Anchor, Span, find_anchors, match_anchors
+from camit.alignment import Anchor, find_anchors, match_anchors
 from camit.corpus import documents, read_corpus
 from camit.errors import TrainingError
 from camit.gate import Gate, Gates, Keys, PaperGate, evidence
 from camit.memory import PRESETS
 from camit.networks import Features
 from camit.search.direction import Direction
-from camit.search.problem import Phrase
+from camit.search.problem import Phrase, Span
 from camit.search.rules import occurrences
 from camit.search.scoring import score
 from camit.text import fold
