@@ -119,6 +119,27 @@ def test_a_restored_session_goes_on_and_comes_back_again(place: Path) -> None:
     assert differences(state, restored(place)) == []
 
 
+@pytest.mark.parametrize("act", ["add", "confirm", "during the lesson", "undo_confirm"])
+def test_a_switch_that_is_moved_by_hand_costs_nothing(tmp_path: Path, act: str) -> None:
+    """The record of the switch once tidied away the snapshot that the next record was about to name."""
+    with camit.Session(toy(), journal=tmp_path / "session") as session:
+        draft = session.open(CAT).replace(0, "zebra")
+        if act == "undo_confirm":
+            session.confirm(draft)
+        if act == "during the lesson":
+            session.on_change(lambda: setattr(session.memory, "enabled", False))
+        else:
+            session.learning.enabled = False
+        if act == "add":
+            session.memory.add("mat", "carpet")
+        elif act == "undo_confirm":
+            session.undo_confirm()
+        else:
+            session.confirm(draft)
+        state = everything(session)
+    assert differences(state, restored(tmp_path / "session")) == []
+
+
 def test_undo_and_redo_go_on_after_coming_back(place: Path) -> None:
     with camit.Session.restore(place, toy()) as session:
         moved = 0

@@ -426,7 +426,7 @@ class Session:
             self._journal.append(record)
         before = tuple(self.ledger.files)
         self.ledger.apply(record)
-        if self._journal is not None and not isinstance(record, Revised | Moved | Noted):
+        if self._journal is not None and not isinstance(record, Revised | Moved | Noted | Configured):
             # Also those of the state before: should the disk damage this record, that is what is restored.
             self._journal.keep((*before, *self.ledger.files))
 
