@@ -271,7 +271,73 @@ def test_a_word_of_many_pieces_is_copied_whole_or_not_at_all() -> None:
     for backward in (False, True):
         for pieces in _searched(translator, memory, "大猫", backward):
             words = [word.text for word in translator.target_vocabulary.words(pieces)]
-            assert not set(entry.pieces) & set(pieces) or entry.text in words
+            assert not set(entry.pieces) & set(pieces) or {"zyxwv", "Zyxwv"} & set(words)
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "source", "written"),
+    [
+        ("蓝鲸", "blue whale", "蓝鲸很大。", "Blue whale"),
+        ("蓝鲸", "blue whale", "我看见了蓝鲸。", "blue whale"),
+        ("灯塔", "beacon", "灯塔很高。", "Beacon"),
+        ("灯塔", "beacon", "“灯塔很高。”他说。", '"Beacon'),
+        ("灯塔", "beacon", "我们看见了灯塔。", "beacon"),
+        ("座头鲸", "humpbacks", "座头鲸在这里。", "Humpbacks"),
+        ("AI", "artificial intelligence", "他喜欢AI。", "artificial intelligence"),
+    ],
+)
+def test_a_term_has_a_capital_where_it_is_the_first_word(
+    term: str, text: str, source: str, written: str
+) -> None:
+    memory = RevisionMemory(chinese())
+    memory.add(term, text)
+    assert written in translate(chinese(), source, memory)
+
+
+def test_a_sentence_in_a_glossary_stands_for_itself_alone() -> None:
+    memory = RevisionMemory(chinese())
+    source, target = "我们明天早上一起去公园散步。", "We will walk in the park together tomorrow morning."
+    memory.add(source, target)
+    for other in ("明天见。", "我们走吧。", "他在公园里。"):
+        assert translate(chinese(), other, memory) == translate(chinese(), other, None)
+    assert translate(chinese(), source, memory) == target
+
+
+def remember_phrase(memory: RevisionMemory, source: str, target: str, phrase: str) -> tuple[MemoryEntry, ...]:
+    """Confirm a sentence in which one phrase was typed."""
+    vocabulary = chinese().target_vocabulary
+    pieces = tuple(vocabulary.encode(target))
+    words = vocabulary.words(pieces)
+    span = next(
+        (first.start, last.stop)
+        for n, first in enumerate(words)
+        for last in words[n:]
+        if vocabulary.decode(pieces[first.start : last.stop]) == phrase
+    )
+    return memory.write(source, chinese().encode_source(source), pieces, [span], 1)
+
+
+def test_a_phrase_is_offered_where_all_its_source_words_stand() -> None:
+    memory = RevisionMemory(chinese())
+    target = "He spotted a hound in the park."
+    [entry] = remember_phrase(memory, "他在公园里看到了一只狗。", target, "spotted a hound")
+    assert entry.text == "spotted a hound" and entry.whole
+    assert {word for word, _ in entry.anchor} == {"看到", "狗"}
+    assert memory.readers("那只狗很大。") is None and memory.readers("我看到了他。") is None
+    assert memory.readers("我看到了那只狗。") is not None
+
+
+def test_of_a_sentence_that_is_typed_anew_the_words_are_remembered() -> None:
+    """As one phrase it once took the place of every translation that shares a word with it."""
+    memory = RevisionMemory(chinese())
+    source, target = (
+        "昨天晚上他在公园里看到了一只狗和三只鸭子。",
+        "Last night he spotted a hound and three ducks in the gardens",
+    )
+    entries = remember_phrase(memory, source, target, target)
+    assert {"hound", "ducks", "gardens"} <= {entry.text for entry in entries}
+    assert all(" " not in entry.text for entry in entries)
+    assert "gardens" not in translate(chinese(), "昨天我很忙。", memory)
 
 
 @pytest.mark.parametrize("arch", ["transformer", "rnnsearch"])
@@ -646,12 +712,35 @@ def test_a_term_added_by_hand_is_trusted_from_the_start_and_no_more_for_sentence
 
 @pytest.mark.parametrize(
     ("language", "word", "places"),
-    [("en", "he", []), ("en", "cat", [3]), ("en", "thecat", [0]), ("zh", "he", [1]), ("en", "at", [])],
+    [("en", "he", []), ("en", "cat", [3]), ("en", "thecat", [0]), ("zh", "cat", [3]), ("en", "at", [])],
 )
 def test_a_source_word_stands_between_words_where_there_are_spaces(
     language: str, word: str, places: list[int]
 ) -> None:
     assert Characters("the cat sat", language).find(word) == places
+
+
+@pytest.mark.parametrize(
+    ("source", "word", "places"),
+    [
+        ("我坐BUS去。", "US", []),
+        ("我坐BUS去。", "BUS", [2]),
+        ("他去US了，US很大。", "US", [2, 6]),
+        ("卖了1000个", "100", []),
+        ("坐车去US BUS站", "US", [3]),
+        ("他们的小猫", "小猫", [3]),
+    ],
+)
+def test_a_foreign_word_in_a_language_without_spaces_is_found_whole_only(
+    source: str, word: str, places: list[int]
+) -> None:
+    assert Characters(source, "zh").find(word) == places
+
+
+def test_a_term_inside_a_longer_term_is_not_meant() -> None:
+    characters = Characters("北京大学在北京。", "zh")
+    assert characters.find_all(["北京", "北京大学", "大学", "上海"]) == {"北京": [5], "北京大学": [0]}
+    assert characters.find_all(["北京"]) == {"北京": [0, 5]}
 
 
 # After learning

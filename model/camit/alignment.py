@@ -12,7 +12,7 @@ but what a person sees in the memory, and takes away as a glossary, is the right
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -179,56 +179,81 @@ class Characters:
     """A source without its spaces, and where the words of an anchor stand in it.
 
     Where a language has spaces, a word stands between words: there is no "he" in "the cat". Where it has
-    none, another sentence may be cut into other words, and every place counts.
+    none, another sentence may be cut into other words, and every place counts, but for one inside a foreign
+    word or a number: there is no "US" in 坐BUS去.
     """
 
     def __init__(self, source: str, language: str) -> None:
-        self._text = "".join(source.split())
-        self._edges: set[int] | None = None
-        if language not in UNSPACED_LANGUAGES:
+        words = source.split()
+        self._text = "".join(words)
+        ends = set(accumulate(map(len, words)))
+        if language in UNSPACED_LANGUAGES:
+            inside = (
+                at
+                for at in range(1, len(self._text))
+                if _spelled_out(self._text[at - 1]) and _spelled_out(self._text[at])
+            )
+            self._edges = set(range(len(self._text) + 1)) - (set(inside) - ends)
+        else:
             self._edges = {0, *accumulate(len(word) for word, _ in screen_words(source, language))}
 
     def find(self, word: str) -> list[int]:
         if word not in self._text:  # nearly always: a memory has many words, a sentence few
             return []
-        found = [at for at in range(len(self._text)) if self._text.startswith(word, at)]
-        edges = self._edges
-        return found if edges is None else [at for at in found if {at, at + len(word)} <= edges]
+        return [
+            at
+            for at in range(len(self._text))
+            if self._text.startswith(word, at) and {at, at + len(word)} <= self._edges
+        ]
+
+    def find_all(self, words: Iterable[str]) -> dict[str, list[int]]:
+        """Those that stand here, and where. A place inside a longer one of them is none: 北京 in 北京大学."""
+        found = {word: places for word in set(words) if (places := self.find(word))}
+        spans = [(at, at + len(word)) for word, places in found.items() for at in places]
+
+        def covered(at: int, stop: int) -> bool:
+            return any(a <= at and stop <= b and b - a > stop - at for a, b in spans)
+
+        alone = {w: [at for at in places if not covered(at, at + len(w))] for w, places in found.items()}
+        return {word: places for word, places in alone.items() if places}
+
+
+def _spelled_out(character: str) -> bool:
+    """Is it a letter of an alphabet, or a digit?"""
+    return character.isdigit() or character.lower() != character.upper()
 
 
 def match_anchors(
-    translator: Translator, source: str, anchors: Sequence[tuple[Anchor, ...]]
+    translator: Translator,
+    source: str,
+    anchors: Sequence[tuple[Anchor, ...]],
+    whole: Sequence[bool] | None = None,
 ) -> tuple[list[int], Match]:
-    """Which of the entries with these anchors have one of their source words in this source, and where."""
+    """Which of the entries with these anchors have one of their source words in this source, and where.
+
+    `whole`: entries that need them all.
+    """
     characters = Characters(source, translator.source_language)
     vocabulary = translator.source_vocabulary
     owners: list[int] = []  # the piece each character belongs to
     ids = vocabulary.encode(source)
     for row, index in enumerate(ids):
         owners.extend([row] * vocabulary.characters(index))
+    places = characters.find_all(word for anchor in anchors for word, _ in anchor)
+    cover = {w: [o for at in found for o in owners[at : at + len(w)]] for w, found in places.items()}
+    rareness = {word: vocabulary.rarity(vocabulary.encode(word)) for word in places}
     chosen: list[int] = []
     columns, found, rarity, times = [], [], [], []
-    places: dict[str, tuple[list[int], int, float]] = {}
     for n, anchor in enumerate(anchors):
-        rows: list[int] = []
-        share, count, rare = 0.0, 0, 0.0
-        for word, weight in anchor:
-            if word not in places:
-                starts = characters.find(word)
-                cover = [owner for at in starts for owner in owners[at : at + len(word)]]
-                rareness = vocabulary.rarity(vocabulary.encode(word)) if starts else 0.0
-                places[word] = cover, len(starts), rareness
-            cover, often, rareness = places[word]
-            if often:
-                rows += cover
-                share, count, rare = share + weight, max(count, often), max(rare, rareness)
-        if rows:
-            column = torch.zeros(len(ids))
-            column[rows] = 1.0
-            chosen.append(n)
-            columns.append(column)
-            found.append(share / sum(weight for _, weight in anchor))
-            rarity.append(rare)
-            times.append(count)
+        here = [(word, weight) for word, weight in anchor if word in places]
+        if not here or (whole is not None and whole[n] and len(here) < len(anchor)):
+            continue
+        column = torch.zeros(len(ids))
+        column[[row for word, _ in here for row in cover[word]]] = 1.0
+        chosen.append(n)
+        columns.append(column)
+        found.append(sum(weight for _, weight in here) / sum(weight for _, weight in anchor))
+        rarity.append(max(rareness[word] for word, _ in here))
+        times.append(max(len(places[word]) for word, _ in here))
     pieces = torch.stack(columns, dim=1) if columns else torch.zeros(len(ids), 0)
     return chosen, Match(pieces, torch.tensor(found), torch.tensor(rarity), tuple(times))

@@ -303,8 +303,13 @@ class MemoryReader:
         return {w: copy for w, copy in worth.items() if fitting_spellings(self._direction, copy, written)}
 
     def _standing(self, offered: Iterable[Copy], pieces: Phrase, at: int) -> tuple[Copy | None, int]:
-        """Which of the words on offer stands here, whole, and how many pieces it takes."""
+        """Which of the words on offer stands here, whole, and how many pieces it takes. With a capital that
+        it usually lacks it stands only where a sentence begins."""
         direction = self._direction
+
+        def capital(spelling: Phrase) -> bool:
+            return direction.vocabulary.decode(direction.order(spelling))[:1].isupper()
+
         for copy in offered:
             for spelling in (*copy.spellings, *copy.attached):
                 stop = at + len(spelling)
@@ -312,8 +317,10 @@ class MemoryReader:
                     continue
                 if stop < len(pieces) and not direction.boundary(pieces[stop - 1], pieces[stop]):
                     continue
-                before = pieces[stop : stop + 1] if direction.backward else pieces[:at][-1:]
-                glued = bool(copy.attached and before) and direction.vocabulary.opens(before[0])
-                if (spelling in copy.attached) == glued:
+                before = direction.order(pieces[stop:]) if direction.backward else pieces[:at]
+                glued = bool(copy.attached and before) and direction.vocabulary.opens(before[-1])
+                if (spelling in copy.attached) != glued:
+                    continue
+                if capital(spelling) <= capital(copy.spellings[0]) or direction.vocabulary.begins(before):
                     return copy, len(spelling)
         return None, 0

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -25,10 +26,10 @@ from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError, SessionError
 from camit.gate import Gates, Keys, Match, MemoryReader, Spellings
 from camit.networks import Features
-from camit.search.problem import Phrase
+from camit.search.problem import Phrase, Span
 from camit.search.revise import Readers
 from camit.search.scoring import follow, score
-from camit.text import SPACE, SPECIALS, UNK, Vocabulary, normalise, says_something, screen_words
+from camit.text import SPACE, SPECIALS, UNK, Vocabulary, normalise, says_something
 from camit.translator import MAX_SOURCE_PIECES, Translator, copied_words
 
 Preset = Literal["default", "paper"]
@@ -73,6 +74,7 @@ class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     pieces: Phrase
     target_pieces: Phrase
     anchor: tuple[Anchor, ...]  # the source words it stands for, and how surely
+    whole: bool = False  # a phrase: it is offered only where all of them stand
     pinned: bool = False
     copies: int = 0
     agreed: int = 0  # sentences confirmed later that have its source word, and this translation of it
@@ -201,10 +203,14 @@ class RevisionMemory:
         source: str,
         source_ids: Sequence[int],
         target_pieces: Phrase,
-        spans: Sequence[tuple[int, int]],
+        spans: Sequence[Span],
         sentence: int | None,
     ) -> tuple[MemoryEntry, ...]:
-        """Remember the fixes of a confirmed sentence; `spans` are slices of its pieces."""
+        """Remember the fixes of a confirmed sentence; `spans` are slices of its pieces.
+
+        Of a phrase that stands for many source words, as when a sentence is typed anew, its words are
+        remembered one by one.
+        """
         vocabulary = self._translator.target_vocabulary
         worth = [
             (start, stop)
@@ -217,10 +223,10 @@ class RevisionMemory:
         target = vocabulary.decode(target_pieces)
         read = read_along(self._translator, [(source_ids, target_pieces)])
         self._compare(source, target_pieces)
-        anchors = find_anchors(self._translator, source, source_ids, target_pieces, worth, read)
+        anchored = self._anchored(source, source_ids, target_pieces, worth, read)
         now = time.time()
         new = []
-        for (start, stop), anchor in zip(worth, anchors, strict=True):
+        for (start, stop), (anchor, whole) in anchored.items():
             new.append(
                 MemoryEntry(
                     id=self._next_id,
@@ -233,6 +239,7 @@ class RevisionMemory:
                     pieces=tuple(target_pieces[start:stop]),
                     target_pieces=tuple(target_pieces),
                     anchor=anchor,
+                    whole=whole,
                     created=now,
                 )
             )
@@ -248,10 +255,6 @@ class RevisionMemory:
         """
         source, text, pieces = self._term(source, text)
         self._check_room()
-        words = screen_words(source, self._translator.source_language)
-        said = tuple(word for word, _ in words if says_something(word))
-        # A term stands for itself as a whole; of a sentence, any word.
-        anchor = ("".join(source.split()),) if len(said) <= ANCHORS else said
         entry = MemoryEntry(
             id=self._next_id,
             text=text,
@@ -262,7 +265,7 @@ class RevisionMemory:
             stop=len(pieces),
             pieces=pieces,
             target_pieces=pieces,
-            anchor=tuple((word, 1.0) for word in anchor),
+            anchor=(("".join(source.split()), 1.0),),
             created=time.time(),
         )
         self._next_id += 1
@@ -471,6 +474,34 @@ class RevisionMemory:
         kept = {entry.id for entry in self._entries}
         self._keys = {entry: keys for entry, keys in self._keys.items() if entry in kept}
 
+    def _anchored(
+        self,
+        source: str,
+        source_ids: Sequence[int],
+        pieces: Phrase,
+        spans: Sequence[Span],
+        read: Mapping[bool, Features],
+    ) -> dict[Span, tuple[tuple[Anchor, ...], bool]]:
+        """What to remember of these slices: with the source words it stands for, and whether it needs them
+        all. A phrase needs those of its rarer words; one that would need too many is remembered by these."""
+        vocabulary = self._translator.target_vocabulary
+        words = [(w.start, w.stop) for w in vocabulary.words(pieces) if says_something(w.text)]
+        rarer = [word for word in words if not vocabulary.is_common(pieces[slice(*word)])]
+        inside = {span: [word for word in rarer if span[0] <= word[0] < span[1]] for span in spans}
+        asked = list(dict.fromkeys([*spans, *chain(*inside.values())]))
+        found = find_anchors(self._translator, source, source_ids, pieces, asked, read)
+        anchors = dict(zip(asked, found, strict=True))
+        anchored: dict[Span, tuple[tuple[Anchor, ...], bool]] = {}
+        for span in spans:
+            needed = dict(anchor for word in inside[span] for anchor in anchors[word][:1])
+            if len(inside[span]) < 2:
+                anchored[span] = anchors[span], False
+            elif len(needed) <= ANCHORS:
+                anchored[span] = tuple(needed.items()), True
+            else:
+                anchored |= {word: (anchors[word], False) for word in inside[span]}
+        return anchored
+
     def _keys_of(self, entries: Sequence[MemoryEntry]) -> dict[bool, Keys]:
         """Keys of these entries by direction. A sentence that several entries come from is read once,
         and again only when the network has learned."""
@@ -496,7 +527,8 @@ class RevisionMemory:
         said = _spaced(word.text for word in self._translator.target_vocabulary.words(target_pieces))
 
         def judged(entry: MemoryEntry) -> MemoryEntry:
-            if not entry.anchor or not characters.find(entry.anchor[0][0]):
+            needed = entry.anchor if entry.whole else entry.anchor[:1]
+            if not needed or not all(characters.find(word) for word, _ in needed):
                 return entry
             if _spaced(word.text for word in self._translator.target_vocabulary.words(entry.pieces)) in said:
                 return msgspec.structs.replace(entry, agreed=entry.agreed + 1)
@@ -514,7 +546,9 @@ class RevisionMemory:
     def _match(self, source: str) -> tuple[list[int], Match]:
         """The entries worth reading whose source words stand in this source, and where."""
         worth = [n for n, e in enumerate(self._entries) if self._worth_reading(e)]
-        chosen, match = match_anchors(self._translator, source, [self._entries[n].anchor for n in worth])
+        anchors = [self._entries[n].anchor for n in worth]
+        whole = [self._entries[n].whole for n in worth]
+        chosen, match = match_anchors(self._translator, source, anchors, whole)
         return [worth[n] for n in chosen], match
 
     def _worth_reading(self, entry: MemoryEntry) -> bool:

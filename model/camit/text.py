@@ -33,6 +33,7 @@ MAX_CHARACTERS = 5_000
 COMMON_PIECES = 200
 # Marks that a word follows without a space: always, and when there is a space before them.
 OPENING, QUOTES = frozenset("([{$#@“‘«¿¡"), frozenset('"')
+SENTENCE_ENDS = frozenset(".!?…")
 # How people write a language: Chinese and Japanese put no space between words.
 UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th"})
 # How sacrebleu cuts text of a language into words for BLEU; others as it does by default.
@@ -250,6 +251,11 @@ class Vocabulary(ABC):
         space before them."""
         last = self._pieces[piece][-1:]
         return last in OPENING or (last in QUOTES and bool(self._opens[piece]))
+
+    def begins(self, pieces: Sequence[int]) -> bool:
+        """Does a sentence begin behind these pieces?"""
+        text = self.decode(pieces).rstrip("".join((*OPENING, *QUOTES)))
+        return not text.strip() or text.rstrip()[-1] in SENTENCE_ENDS
 
     def separated(self, piece: int) -> tuple[int, ...]:
         """This piece with a space before it, so that it begins a token wherever it stands."""

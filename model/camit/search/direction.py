@@ -49,6 +49,16 @@ class Direction:
         nobody knows yet."""
         return not self.backward and self.vocabulary.opens(last)
 
+    def capitals(self, logp: Tensor) -> bool:
+        """Would the network [vocabulary] rather begin a word with a capital here than with a small letter?"""
+
+        def starts(upper: bool) -> Callable[[], Tensor]:
+            letters = (self.vocabulary.piece(i).removeprefix(SPACE)[:1] for i in range(len(self.vocabulary)))
+            return lambda: torch.tensor([c.isupper() if upper else c.islower() for c in letters])
+
+        large, small = self._mask("capital", None, starts(True)), self._mask("small", None, starts(False))
+        return bool(torch.logsumexp(logp + large, 0) > torch.logsumexp(logp + small, 0))
+
     # Masks are added to scores [vocabulary]: 0 for what may be written, minus infinity for the rest.
 
     @property

@@ -29,6 +29,7 @@ from camit.search.threads import threads_kept, use_threads_for
 from camit.text import PAD
 
 PATIENCE = 2  # of a search for a whole sentence
+FIRST = 0.1  # how often a word is the first of its sentence, about
 
 
 class _Move(NamedTuple):
@@ -179,9 +180,10 @@ def _expand(
     if reader is not None and any(offered := reader.read(features)):
         copies = [
             [
-                Spelled(likeliest(direction, fitting, logp[row]), copy.probability)
+                Spelled(way, share * copy.probability)
                 for copy in offers
                 if (fitting := may_copy(direction, b.problem, h, copy))
+                for way, share in spell(direction, fitting, logp[row], h.pieces)
             ]
             for row, ((b, h), offers) in enumerate(zip(owners, offered, strict=True))
         ]
@@ -236,12 +238,31 @@ def _expand(
     return result
 
 
-def likeliest(direction: Direction, spellings: Sequence[Phrase], logp: Tensor) -> Phrase:
-    """The spelling the network would rather write here, since it knows where a sentence begins: the usual
-    one, or one of a single piece that is likelier than even the beginning of the usual one."""
+def spell(
+    direction: Direction, spellings: Sequence[Phrase], logp: Tensor, written: Phrase
+) -> list[tuple[Phrase, float]]:
+    """The ways to write a remembered word behind `written`, and what part of its probability each has.
+
+    Forward it is one, as the network would rather have it, since it knows where a sentence begins: of single
+    pieces the likelier one, a longer word as it begins sentences. Backward nobody knows yet which word is the
+    first and needs a capital, so both are tried.
+    """
     known = [way for way in spellings if direction.known(way[0]) == way[0]] or spellings
     compared = [known[0], *(way for way in known[1:] if len(way) == 1)]
-    return compared[int(logp[[direction.known(way[0]) for way in compared]].argmax())]
+    usual = compared[int(logp[[direction.known(way[0]) for way in compared]].argmax())]
+    vocabulary = direction.vocabulary
+
+    def capital(way: Phrase) -> bool:
+        return vocabulary.decode(direction.order(way))[:1].isupper()
+
+    other = next((way for way in known if capital(way) != capital(usual)), None)
+    if other is None or (direction.backward and capital(usual)):
+        return [(usual, 1.0)]
+    if direction.backward:
+        return [(usual, 1.0 - FIRST), (other, FIRST)]
+    if len(usual) == len(other) == 1 or not vocabulary.begins(written):
+        return [(usual, 1.0)]
+    return [(usual if direction.capitals(logp) == capital(usual) else other, 1.0)]
 
 
 def _mixed(logp: Tensor, copies: Sequence[Sequence[Spelled]]) -> Tensor:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from camit.networks import Features, State
 from camit.search.direction import Direction
-from camit.search.grid import likeliest
+from camit.search.grid import spell
 from camit.search.problem import Copy, Phrase, Reader
 from camit.search.revise import Readers
 from camit.search.scoring import Directions, Sources
@@ -96,7 +96,7 @@ def _words_between(
     def spelled(copy: Copy, ordered: Callable[[Phrase], Phrase]) -> Phrase:
         glued = copy.attached and left and directions.forward.opens(left[-1])
         ways = list(map(ordered, copy.attached if glued else copy.spellings))
-        return likeliest(directions.forward, ways, contexts[0].logp)
+        return spell(directions.forward, ways, contexts[0].logp, left)[0][0]
 
     offers = [
         _offers(contexts[0], spelled, readers.forward if readers else None),
