@@ -439,6 +439,16 @@ def test_a_corpus_of_other_languages_is_refused(tmp_path: Path) -> None:
     swapped.write_text("d\tGood morning.\t早上好。\nd\tThank you.\t谢谢。\n", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"swapped\.tsv, line 1.*'zh'.*swapped"):
         prepare(Experiment(model="zh-en", corpus=str(swapped)))
+    swapped.write_text("d\t早上好。\tGood morning.\t早上好。\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"swapped\.tsv, line 1: the reference column is not 'en'"):
+        prepare(Experiment(model="zh-en", corpus=str(swapped)))
+
+
+def test_a_word_too_long_to_be_told_is_refused_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "long.tsv"
+    path.write_text(f"d\t你好。\tHello.\nd\t你好。\t{'zyx' * 400}\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"long\.tsv, line 2: the reference has \d+ pieces"):
+        simulate(Experiment(model="zh-en", corpus=str(path)))
 
 
 def test_stored_files_that_are_no_runs_are_passed_over(model: str, corpus: str, tmp_path: Path) -> None:

@@ -124,6 +124,12 @@ def test_what_was_fixed_is_no_candidate_again() -> None:
     assert candidates(fixed, [reference("the log sat.")], Judge()) == [Edit(1, 1, "log"), Edit(2, 2, "log")]
     # Too much of everything but the fix.
     assert candidates(fixed, [reference("")], Judge()) == [Edit(0, 1), Edit(2, 4)]
+    # Nothing else is wrong: then the fix itself is.
+    assert candidates(fixed, [reference("the sat.")], Judge()) == [Edit(1, 2)]
+    # Of two references the one that says what was told.
+    wanted = [reference("the cat ran."), reference("a dog ran.")]
+    assert candidates(fixed, wanted, Judge()) == [Edit(0, 1, "a"), Edit(2, 3, "ran")]
+    assert leftmost(fixed, wanted, Judge()) == [Edit(0, 1, "a")]
 
 
 def exhaustive(translator: Translator, line: Pair, name: str) -> tuple[float, set[str]]:

@@ -614,6 +614,7 @@ GOOD = "1\tdas Haus\tthe house\n"
         (GOOD.encode() + b"1\t\tthe house\n", r"bad\.tsv, line 2: the source column is empty"),
         (GOOD.encode() + b"1\tdas Haus\t \n", r"bad\.tsv, line 2: the reference column is empty"),
         (GOOD.encode() + "1\tHäuser\thouses\n".encode("latin-1"), r"bad\.tsv, line 2: byte 4 is not UTF-8"),
+        (b"1\tdas Haus\tthe house\r1\tder Hund\tthe dog\n", r"bad\.tsv, line 1: there is a carriage return"),
         (b"", r"bad\.tsv is empty"),
         (gzip.compress(GOOD.encode() * 5000)[:-20], r"bad\.tsv, line \d+: cannot be read"),
         ("1\t房子\tthe house\n".encode() * 3, r"bad\.tsv, line 1: the source column is not 'de'"),

@@ -85,6 +85,11 @@ def _parse(path: Path, number: int, data: bytes) -> Pair:
             "save the file as UTF-8 (for example: iconv -f GB18030 -t UTF-8)."
         ) from None
     text = text.rstrip("\r\n")
+    if "\r" in text:
+        raise CorpusError(
+            f"{path}, line {number}: there is a carriage return in the line; end lines with a line feed "
+            "(for example: tr '\\r' '\\n')."
+        )
     if number == 1:
         text = text.removeprefix("\ufeff")
     if not text.strip():

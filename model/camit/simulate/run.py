@@ -38,7 +38,7 @@ from camit.simulate.protocols import protocol
 from camit.simulate.rounds import Rules
 from camit.simulate.users import Judge, user
 from camit.training.languages import check_languages
-from camit.translator import Translator, check_beam, load
+from camit.translator import MAX_SOURCE_PIECES, Translator, check_beam, load
 
 SHARE = 16  # independent lines played together
 # The files of this package that results depend on.
@@ -177,6 +177,12 @@ def check_sources(translator: Translator, corpus: str, lines: Sequence[Pair]) ->
             translator.encode_source(line.source)
         except InputError as error:
             raise CorpusError(f"{corpus}, line {line.line}: {error}") from None
+        longest = max(len(translator.target_vocabulary.encode(text)) for text in line.references)
+        if longest > MAX_SOURCE_PIECES:
+            raise CorpusError(
+                f"{corpus}, line {line.line}: the reference has {longest} pieces; at most "
+                f"{MAX_SOURCE_PIECES} can be told. Split the line into sentences."
+            )
 
 
 def simulate(experiment: Experiment, *, processes: int = 1, progress: Progress = lambda done: None) -> Run:

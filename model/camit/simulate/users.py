@@ -151,15 +151,32 @@ def candidates(screen: Version, references: Sequence[Reference], judge: Judge) -
     In a block with words on both sides each reference word may take the place of the screen word that faces
     it. Where words are missing each of them may be inserted; where several are, one may also take the place
     of the word behind the gap, as the paper has it, and the system writes the rest. Words too many are
-    deleted together. What the user fixed earlier stays: another word near by gives way, or none.
+    deleted together. What the user fixed earlier stays: another word near by gives way, or none. Only when
+    nothing else is wrong do they take back a fix of their own that came to stand in the wrong place.
+
+    Of several references the user has those in mind that say all they told so far, in this order.
     """
     found: dict[Edit, None] = {}
     mine = judge.keys(words(screen))
-    fixed = [token.locked for token in screen.tokens]
-    for reference in references:
-        for block in blocks(mine, judge.keys(reference.words)):
-            found.update(dict.fromkeys(_in_block(reference, block, fixed)))
+    locked = [token.locked for token in screen.tokens]
+    for fixed in (locked, [False] * len(locked)):
+        for reference in _in_mind(screen, references, judge):
+            for block in blocks(mine, judge.keys(reference.words)):
+                found.update(dict.fromkeys(_in_block(reference, block, fixed)))
+        if found:
+            break
     return list(found)
+
+
+def _in_mind(screen: Version, references: Sequence[Reference], judge: Judge) -> Sequence[Reference]:
+    """The references that have all words told so far, in order; if none has, the nearest one."""
+    told = judge.keys([token.text for token in screen.tokens if token.locked])
+
+    def says_all(reference: Reference) -> bool:
+        said = iter(judge.keys(reference.words))
+        return all(word in said for word in told)
+
+    return [r for r in references if says_all(r)] or [judge.nearest(words(screen), references)]
 
 
 def _in_block(reference: Reference, block: Block, fixed: Sequence[bool]) -> list[Edit]:
@@ -191,7 +208,7 @@ def leftmost(screen: Version, references: Sequence[Reference], judge: Judge) -> 
     Each reference has its own first mistake.
     """
     found: dict[Edit, None] = {}
-    for reference in references:
+    for reference in _in_mind(screen, references, judge):
         edits = candidates(screen, [reference], judge)
         found.update(
             {edit: None for edit in edits if (edit.start, edit.text) == (edits[0].start, edits[0].text)}
@@ -228,7 +245,7 @@ def _ideal_fast(now: Situation) -> Sequence[Edit]:
 
 def _left_to_right(now: Situation) -> Sequence[Edit]:
     """The first wrong word, by the reference that is nearest."""
-    nearest = now.judge.nearest(words(now.screen), now.references)
+    nearest = now.judge.nearest(words(now.screen), _in_mind(now.screen, now.references, now.judge))
     return (leftmost(now.screen, [nearest], now.judge) or now.edits)[:1]
 
 

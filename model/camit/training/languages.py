@@ -41,16 +41,16 @@ def check_languages(path: Path, pairs: Sequence[Pair], source: str, target: str)
         scripts = _SCRIPTS.get(language)
         if scripts is None:
             continue
-        foreign: list[Pair] = []
+        foreign: dict[int, str] = {}  # by line
         sample = pairs[:LANGUAGE_SAMPLE]
         for pair in sample:
-            letters = [c for c in fold(pair.source if side == "source" else pair.target) if c.isalpha()]
-            if letters and not any(unicodedata.name(c, "").startswith(scripts) for c in letters):
-                foreign.append(pair)
+            for text in (pair.source,) if side == "source" else pair.references:
+                letters = [c for c in fold(text) if c.isalpha()]
+                if letters and not any(unicodedata.name(c, "").startswith(scripts) for c in letters):
+                    foreign.setdefault(pair.line, text)
         if len(foreign) * 2 > len(sample):
-            pair = foreign[0]
-            text = pair.source if side == "source" else pair.target
+            line, text = next(iter(foreign.items()))
             raise CorpusError(
-                f"{path}, line {pair.line}: the {side} column is not {language!r} ({text[:40]!r}), and so in "
+                f"{path}, line {line}: the {side} column is not {language!r} ({text[:40]!r}), and so in "
                 f"{len(foreign)} of {len(sample)} lines; are the columns swapped, or the languages others?"
             )
