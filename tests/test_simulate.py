@@ -157,7 +157,10 @@ def test_the_command_writes_the_figures_for_machines(
     assert ET.fromstring(image.read_text()).tag.endswith("svg")
     assert Run.from_json(target.read_bytes()).sentences[0].references == tuple(LINES[0].split("\t")[2:])
     call(*options, "--against", str(target), monkeypatch=monkeypatch)
-    assert "after 2: BLEU +0.00, p = 1.000" in capsys.readouterr().out
+    assert "2          +0.00  unknown" in capsys.readouterr().out  # three sentences are no sample
+    call(*options, "--against", str(target), "--format", "json", monkeypatch=monkeypatch)
+    run, against = json.loads(capsys.readouterr().out)
+    assert run["settings"]["limit"] == 3 and against["rows"][2][1] == "+0.00"
 
 
 def test_tables_share_runs_and_a_stored_run_is_not_played_again(
@@ -376,12 +379,14 @@ def test_a_corpus_that_is_none_is_refused_by_line(tmp_path: Path, content: str, 
         (["--corpus", "other.tsv=3-2", "--results", "page.md"], "first before the last"),
         (["--json", "no/such/folder/run.json"], "no/such/folder"),
         (["--plot", "run.png"], "run.svg"),
+        (["--plot", "."], "SVG"),
         (["--plot", "run.svg", "--elsewhere", "other.tsv"], "--plot"),
         (["--against", "no-such-run.json"], "no-such-run.json"),
         (["--against", "run.json", "--table", "ideal"], "--against"),
         (["--word-model", "rnn"], "--results"),
         (["--runs", __file__], "--runs"),
-        (["--json", "same.svg", "--plot", "same.svg"], "two results at once"),
+        (["--json", "same.svg", "--plot", "./same.svg"], "two results at once"),
+        (["--json", "results/results.json", "--results", "page.md"], "results/results.json"),
         (["--json", "x" * 255], "cannot be written"),
         (["--limit", "9" * 25], "limit"),
     ],
@@ -432,6 +437,24 @@ def test_figures_are_shown_though_they_cannot_be_stored(
     shown = capsys.readouterr()
     assert "BLEU" in shown.out
     assert "run.json could not be written (No space left on device)" in " ".join(shown.err.split())
+
+
+def test_figures_are_shown_though_a_run_cannot_be_kept(
+    model: str,
+    corpus: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("camit.simulate.store.write_atomically", full)
+    options = ("--model", model, "--revisions", "0", "--runs", str(tmp_path / "runs"))
+    with pytest.raises(SystemExit):
+        call("--corpus", f"{corpus}=2", *options, monkeypatch=monkeypatch)
+    shown = capsys.readouterr()
+    assert "BLEU" in shown.out and "could not keep a run" in shown.err
 
 
 def test_a_corpus_of_other_languages_is_refused(tmp_path: Path) -> None:

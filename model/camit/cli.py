@@ -5,6 +5,7 @@ Each room brings its own command module, imported only when its command is calle
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -56,6 +57,8 @@ def camit() -> None:
 
 def main() -> None:
     """Run the command line; errors a person can act on are one line, without a traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a figure must not be lost to a Δ the terminal cannot show
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         if sys.argv[1:2] == ["train"]:
             import_module("camit.training.command").restart_with_environment()

@@ -29,7 +29,7 @@ from camit.simulate.metrics import compare
 from camit.simulate.report import Page, curves, write_results
 from camit.simulate.run import Experiment, Run, prepare
 from camit.simulate.store import Store
-from camit.simulate.tables import Table, build, recall_text, table_name
+from camit.simulate.tables import Table, build, p_text, recall_text, table_name
 
 FORMATS = ("text", "markdown", "json")
 Progressing = Callable[[int], None]
@@ -163,15 +163,19 @@ def simulate(
             tables = []
             run = store.get(base)
     content = b"[" + b",".join(one.as_json() for one in tables) + b"]\n" if tables else run.to_json()
-    unwritten = _unwritten(json, content)
+    unwritten = [*store.unwritten, *_unwritten(json, content)]
     if plot is not None:
         unwritten += _unwritten(plot, curves(Path(base.corpus).name, store.answers).encode())
-    for one in tables:
-        print(_rendered(one, form))
     if not tables:
-        print(content.decode() if form == "json" else _rendered(summary(run), form))
+        tables = [summary(run)]
         if other is not None and against is not None:
-            print(_against(run, other, against.name))
+            tables.append(_against(run, other, against.name))
+    if form == "json":
+        documents = [run.to_json() if one.name == "run" else one.as_json() for one in tables]
+        print((documents[0] if len(documents) == 1 else b"[" + b",".join(documents) + b"]").decode())
+    else:
+        for one in tables:
+            print(one.as_markdown() if form == "markdown" else one.as_text())
     if unwritten:  # told last: the figures, which took so long, are shown whatever happens
         raise InputError(" ".join(unwritten))
 
@@ -205,12 +209,14 @@ def _check_outputs(
     if plot is not None and (elsewhere or results):
         raise InputError("--plot goes with one run or a table; the results page has its own plots.")
     if plot is not None and plot.suffix != ".svg":
-        raise InputError(f"a plot is an SVG file; call it {plot.with_suffix('.svg').name}.")
+        raise InputError(f"a plot is an SVG file; call it {plot.stem or 'bleu'}.svg.")
     outputs = [path for path in (json, plot, results) if path is not None]
-    for n, path in enumerate(outputs):
+    taken = [results.parent / "results" / "results.json"] if results is not None else []
+    for path in outputs:
         check_writable(path, read)
-        if path.absolute() in (other.absolute() for other in outputs[:n]):
+        if path.resolve() in (other.resolve() for other in taken):
             raise InputError(f"{path} cannot be two results at once; give each its own name.")
+        taken.append(path)
 
 
 _LINES = re.compile(r"(?P<path>.+)=(?:(?P<first>\d+)-)?(?P<last>\d+)")
@@ -266,12 +272,6 @@ def summary(run: Run) -> Table:
     )
 
 
-def _rendered(table: Table, form: str) -> str:
-    if form == "json":
-        return table.as_json().decode()
-    return table.as_markdown() if form == "markdown" else table.as_text()
-
-
 def _elsewhere(
     base: Experiment, other: Experiment, announce: Callable[[Experiment, int], Progressing]
 ) -> Table:
@@ -319,12 +319,18 @@ def _other_run(path: Path, base: Experiment) -> Run:
     return other
 
 
-def _against(run: Run, other: Run, name: str) -> str:
-    lines = [f"against {name} ({other.settings.protocol}), paired bootstrap (sacrebleu's, about one-sided):"]
+def _against(run: Run, other: Run, name: str) -> Table:
+    rows = []
     for k in range(min(len(run.figures.revisions), len(other.figures.revisions))):
         found = compare(run.sentences, other.sentences, run.judge, k)
-        lines.append(f"  after {k}: BLEU {found.difference:+.2f}, p = {found.p:.3f}")
-    return "\n".join(lines)
+        rows.append((str(k), f"{found.difference:+.2f}", p_text(found, len(run.sentences))))
+    return Table(
+        "against",
+        f"Against {name} ({other.settings.protocol})",
+        ("revisions", "BLEU", "p"),
+        tuple(rows),
+        ("p: paired bootstrap (sacrebleu's, about one-sided).",),
+    )
 
 
 def _progress() -> Progress:

@@ -49,6 +49,7 @@ class Store:
         self._announce = announce
         self._runs: dict[Experiment, Run] = {}
         self._answers: dict[Experiment, Run] = {}
+        self.unwritten: list[str] = []  # what went wrong while runs were kept
 
     def get(self, experiment: Experiment) -> Run:
         """The run of an experiment: known, stored, or played now."""
@@ -66,7 +67,10 @@ class Store:
             progress = self._announce(experiment, len(lines))
             run = simulate(experiment, processes=self._processes, progress=progress)
             if self._directory is not None:
-                write_atomically(self._path(experiment), run.to_json())
+                try:
+                    write_atomically(self._path(experiment), run.to_json())
+                except OSError as error:  # the figures are shown all the same
+                    self.unwritten.append(f"{self._directory} could not keep a run ({error.strerror}).")
         self._runs[run.settings] = run
         return run
 
@@ -84,14 +88,12 @@ class Store:
         assert self._directory is not None
         digest = hashlib.sha256(msgspec.json.encode(experiment)).hexdigest()[:10]
         history = ("-memory" if experiment.memory else "") + ("-learning" if experiment.learning else "")
-        return (
-            self._directory / f"{Path(experiment.corpus).stem}-{experiment.protocol}{history}-{digest}.json"
-        )
+        return self._directory / f"{_stem(experiment)}-{experiment.protocol}{history}-{digest}.json"
 
     def _stored(self, experiment: Experiment, corpus: str) -> Run | None:
         if self._directory is None or not self._directory.is_dir():
             return None
-        for path in sorted(self._directory.glob(f"{escape(Path(experiment.corpus).stem)}-*.json")):
+        for path in sorted(self._directory.glob(f"{escape(_stem(experiment))}-*.json")):
             try:
                 run = Run.from_json(path.read_bytes())
             except (InputError, OSError):
@@ -106,6 +108,10 @@ class Store:
             ):
                 return run
         return None
+
+
+def _stem(experiment: Experiment) -> str:
+    return Path(experiment.corpus).stem[:60]
 
 
 def _answers(known: Experiment, wanted: Experiment) -> bool:

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import msgspec
 
 from camit.errors import InputError
-from camit.simulate.metrics import Sentence, columns, compare, later_half
+from camit.simulate.metrics import Comparison, Sentence, columns, compare, later_half
 from camit.simulate.protocols import PROTOCOLS
 from camit.simulate.run import Experiment, Run
 from camit.simulate.users import Judge
@@ -119,12 +119,13 @@ def ideal(base: Experiment, get: Get) -> Table:
         row = [PROTOCOLS[name].label]
         for k in (1, 2):
             quality = run.figures.revisions[k]
+            found = None if run is best else compare(best.sentences, run.sentences, best.judge, k)
             row += [
                 f"{quality.bleu:.2f}",
                 f"{quality.bleu - draft.bleu:+.2f}",
                 f"{quality.chrf:.1f}",
                 _share(quality.success_rate),
-                "" if run is best else _p(compare(best.sentences, run.sentences, best.judge, k).p),
+                "" if found is None else p_text(found, len(run.sentences)),
             ]
         rows.append(tuple(row))
     return Table(
@@ -216,15 +217,16 @@ def history(base: Experiment, get: Get) -> Table:
                 cells += ["", ""]
             else:
                 found = compare(run.sentences, plain.sentences, run.judge, k)
-                cells += [f"{found.difference:+.2f}", _p(found.p)]
+                cells += [f"{found.difference:+.2f}", p_text(found, len(run.sentences))]
         wide, narrow = run.figures, run.figures.same_source
         cells.append(f"{wide.repeated_mistakes} ({narrow.repeated_mistakes})")
         cells.append(f"{recall_text(wide.one_shot_recall)} ({recall_text(narrow.one_shot_recall)})")
         rows.append((*cells, f"{paper_draft - paper_before:+.2f} / {paper_final - paper_after:+.2f}"))
         if run is not plain:
             halves = later_half(run.sentences), later_half(plain.sentences)
-            gains = (compare(*halves, run.judge, k) for k in (0, 2))
-            later.append(f"{label} " + " and ".join(f"{g.difference:+.2f} (p {_p(g.p)})" for g in gains))
+            gains = [compare(*halves, run.judge, k) for k in (0, 2)]
+            shown = (f"{g.difference:+.2f} (p {p_text(g, len(halves[0]))})" for g in gains)
+            later.append(f"{label} " + " and ".join(shown))
             apart.append(f"{label} " + " and ".join(_mean_gain(run, plain, k) for k in (0, 2)))
     assert plain is not None
     return Table(
@@ -276,6 +278,7 @@ def _mean_gain(run: Run, plain: Run, k: int) -> str:
     return f"{fmean(gains):+.2f} (up in {sum(gain > 0 for gain in gains)} of {len(gains)})"
 
 
+FEWEST = 20  # sentences, for a test
 _TEST = "paired bootstrap (sacrebleu's, about one-sided)"
 _CONFIRMED = {
     "reference": "the reference says it: what is still wrong in the end is typed by hand, word by word",
@@ -329,5 +332,8 @@ def recall_text(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
 
 
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+def p_text(found: Comparison, sentences: int) -> str:
+    """Of a few sentences resampling says nothing: all samples are alike."""
+    if sentences < FEWEST:
+        return "unknown"
+    return "< 0.001" if found.p < 0.001 else f"{found.p:.3f}"
