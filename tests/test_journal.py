@@ -26,6 +26,7 @@ from camit.errors import SessionError
 from camit.events import Event
 from camit.journal import FILE, Header, Journal, JournalWarning
 from camit.ledger import UNDO, UNDO_CONFIRM, Noted
+from camit.session import STATES_KEPT
 from camit.soak import chance
 from camit.soak.state import differences, digest, everything
 from tests.helpers import tiny_translator
@@ -212,8 +213,8 @@ def test_snapshots_do_not_pile_up(tmp_path: Path) -> None:
             session.confirm(session.open(WHY).replace(0, f"zebra{n}"))
             session.memory.add("mat", f"carpet {n}")
         files = [p.name for p in (tmp_path / "s").iterdir()]
-    # Those that can be undone, the last, and what the record before the last one needed.
-    assert len(files) <= 1 + 2 * (UNDO_CONFIRM + 1) + 2
+    # Those that can be undone, the last, and what the records before the last one needed.
+    assert len(files) <= 1 + 2 * (UNDO_CONFIRM + 1 + STATES_KEPT)
     assert all(
         re.fullmatch(r"journal\.jsonl|memory-\d{6}\.json|learned-\d{6}\.safetensors", name) for name in files
     )
@@ -322,6 +323,17 @@ def test_a_damaged_last_line_about_the_memory_leaves_the_memory_before_it(tmp_pa
     (tmp_path / "s" / FILE).write_bytes(b"".join(whole[:-1]) + whole[-1][:-20])
     with pytest.warns(JournalWarning), camit.Session.restore(tmp_path / "s", toy()) as session:
         assert [entry.text for entry in session.memory.entries] == ["carpet"]
+
+
+def test_several_lines_about_the_memory_may_be_lost(tmp_path: Path) -> None:
+    with camit.Session(toy(), beam=1, journal=tmp_path / "s") as session:
+        session.confirm(session.open(CAT).replace(0, "zebra"))
+        for n in range(STATES_KEPT):
+            session.memory.add("mat", f"carpet {n}")
+    whole = lines(tmp_path / "s")
+    (tmp_path / "s" / FILE).write_bytes(b"".join(whole[:-STATES_KEPT]))
+    with camit.Session.restore(tmp_path / "s", toy()) as session:
+        assert [entry.text for entry in session.memory.entries] == ["zebra"]
 
 
 def test_a_last_line_that_lacks_nothing_but_its_end_is_kept(tmp_path: Path) -> None:
@@ -487,6 +499,14 @@ def test_what_is_no_session_is_refused(tmp_path: Path) -> None:
     refuse(tmp_path, "damaged")
     (tmp_path / FILE).write_bytes(b'{"n":0,"crc":0}\n{"n":1}\n')
     refuse(tmp_path, "damaged")
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "nul\0byte"])
+def test_a_name_no_directory_can_have_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SessionError, match="no name for a directory"):
+        camit.Session(toy(), journal=tmp_path / name)
+    with pytest.raises(SessionError, match="no name for a directory"):
+        camit.Session.restore(tmp_path / name, toy())
 
 
 def test_nothing_is_overwritten_by_saving(place: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import msgspec
 import pytest
 import torch
 
@@ -137,6 +138,10 @@ def test_an_entry_that_is_put_back_is_as_it_was() -> None:
     assert memory.snapshot() == before
     with pytest.raises(InputError, match="already"):
         memory.put_back(entry)
+    for wrong in ({"stop": 9}, {"target_pieces": (10**6,)}, {"id": 0}):
+        with pytest.raises(InputError):
+            memory.put_back(msgspec.structs.replace(entry, **{"id": 7, **wrong}))
+    assert memory.snapshot() == before
 
 
 @pytest.mark.parametrize("options", [{"preset": "bold"}, {"size": 0}])

@@ -76,6 +76,7 @@ class Journal:
         cls, directory: Path, header: Header, snapshots: dict[str, bytes], records: Iterable[AnyRecord]
     ) -> Journal:
         """Write a journal into a new directory, which appears complete or not at all."""
+        _check_name(directory)
         if directory.is_dir() and (directory / FILE).exists():
             raise SessionError(
                 f"{directory} holds a session already. Choose another directory, or go on with that session: "
@@ -105,6 +106,7 @@ class Journal:
     @classmethod
     def open(cls, directory: Path, model: str, digest: str) -> tuple[Journal, list[AnyRecord]]:
         """Read a journal of this model to go on with it; nothing in the directory is changed."""
+        _check_name(directory)
         if not (directory / FILE).is_file():
             raise SessionError(f"{directory} holds no session: there is no {FILE} in it.")
         descriptor = _lock(directory)
@@ -206,6 +208,17 @@ class Journal:
 
     def _snapshots(self) -> dict[str, re.Match[str]]:
         return {e.name: m for e in os.scandir(self.directory) if (m := _SNAPSHOT.fullmatch(e.name))}
+
+
+def _check_name(directory: Path) -> None:
+    try:
+        directory.stat()
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        raise SessionError(
+            f"{str(directory)!r} is no name for a directory ({error}); choose another."
+        ) from error
 
 
 def _line(n: int, record: bytes) -> bytes:

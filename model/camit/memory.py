@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -281,6 +282,13 @@ class RevisionMemory:
         """Remember an entry that was removed, exactly as it was, in its place among the others."""
         if any(known.id == entry.id for known in self._entries):
             raise InputError(f"the memory holds entry {entry.id} already.")
+        if entry.id < 1:
+            raise InputError(f"entries count from 1, so {entry.id} was never one.")
+        vocabulary = self._translator.target_vocabulary
+        extra: dict[int, str] = {}
+        with suppress(IndexError):  # what is no piece at all is refused with the entry
+            extra |= {i: vocabulary.piece(i) for i in entry.target_pieces if i >= len(vocabulary)}
+        entry = _checked(entry, extra, self._translator)
         self._check_room()
         self._append(entry)
         self._entries = tuple(sorted(self._entries, key=lambda e: e.id))

@@ -12,10 +12,12 @@ import logging
 import os
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -54,6 +56,7 @@ from camit.translator import Translator, check_beam
 from camit.worker import Steps, Worker
 
 T = TypeVar("T")
+STATES_KEPT = 4  # how many of the last changes of memory or weights may be lost without harm to those before
 _log = logging.getLogger(__name__)
 
 
@@ -112,6 +115,7 @@ class Session:
         self._undo: tuple[_State | None, ...] = ()  # beside ledger.undo; None: only the journal has it
         self._listeners: tuple[Callable[[], None], ...] = ()
         self._journal: Journal | None = None
+        self._before: deque[tuple[File, ...]] = deque(maxlen=STATES_KEPT)
         if journal is not None:
             self.save(journal)
 
@@ -427,8 +431,9 @@ class Session:
         before = tuple(self.ledger.files)
         self.ledger.apply(record)
         if self._journal is not None and not isinstance(record, Revised | Moved | Noted | Configured):
-            # Also those of the state before: should the disk damage this record, that is what is restored.
-            self._journal.keep((*before, *self.ledger.files))
+            # Also those of the states before: should the last records be lost, one of them is restored.
+            self._before.append(before)
+            self._journal.keep((*chain(*self._before), *self.ledger.files))
 
     def _note_switches(self) -> None:
         """`memory.enabled` and `learning.enabled` are plain attributes: see whether somebody changed them."""
