@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import msgspec
+import numpy as np
 import pytest
 import torch
 
