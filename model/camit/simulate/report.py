@@ -34,7 +34,8 @@ Change nothing by hand: run the command again.
 **How it was measured.** A simulated user knows the reference. {user} Only reference words are ever told, one
 word (or one deletion) at a time, and {change}. `unidirectional` may only fix the first mistake, as in the
 paper; all other protocols choose freely. `replace only` regenerates nothing: it is the control that tells
-what regeneration adds. Earlier fixes always stand. BLEU, chrF and TER are sacrebleu's.
+what regeneration adds. Earlier fixes stand; the user takes one back only when nothing else is wrong. BLEU,
+chrF and TER are sacrebleu's.
 """
 
 _USERS: dict[str, str] = {
