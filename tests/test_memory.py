@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import camit
-from camit.alignment import Alignment, Characters, match_anchors, strongest
+from camit.alignment import Alignment, Characters, match_anchors, strongest, uncovered
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.gate import FILE, Gates, Keys, Match, MemoryReader, Spellings, evidence
 from camit.memory import MemoryEntry, MemorySnapshot, RevisionMemory
@@ -289,6 +289,8 @@ def test_a_word_of_many_pieces_is_copied_whole_or_not_at_all() -> None:
         ("灯塔", "beacon", "我们看见了灯塔。", "beacon"),
         ("座头鲸", "humpbacks", "座头鲸在这里。", "Humpbacks"),
         ("AI", "artificial intelligence", "他喜欢AI。", "artificial intelligence"),
+        ("苹果手机", "iPhone", "苹果手机很贵。", "iPhone"),
+        ("岛", "island", "长岛在纽约。", "Long Island"),
     ],
 )
 def test_a_term_has_a_capital_where_it_is_the_first_word(
@@ -322,7 +324,7 @@ def remember_phrase(memory: RevisionMemory, source: str, target: str, phrase: st
     return memory.write(source, chinese().encode_source(source), pieces, [span], 1)
 
 
-def test_a_phrase_is_offered_where_all_its_source_words_stand() -> None:
+def test_a_phrase_is_offered_where_all_its_source_words_stand(tmp_path: Path) -> None:
     memory = RevisionMemory(chinese())
     target = "He spotted a hound in the park."
     [entry] = remember_phrase(memory, "他在公园里看到了一只狗。", target, "spotted a hound")
@@ -330,6 +332,8 @@ def test_a_phrase_is_offered_where_all_its_source_words_stand() -> None:
     assert {word for word, _ in entry.anchor} == {"看到", "狗"}
     assert memory.readers("那只狗很大。") is None and memory.readers("我看到了他。") is None
     assert memory.readers("我看到了那只狗。") is not None
+    memory.export_tsv(tmp_path / "glossary.tsv")
+    assert (tmp_path / "glossary.tsv").read_text("utf-8") == "看到了一只狗\tspotted a hound\n"
 
 
 def test_of_a_sentence_that_is_typed_anew_the_words_are_remembered() -> None:
@@ -732,6 +736,7 @@ def test_a_source_word_stands_between_words_where_there_are_spaces(
         ("我坐BUS去。", "BUS", [2]),
         ("他去US了，US很大。", "US", [2, 6]),
         ("卖了1000个", "100", []),
+        ("买了5kg米", "kg", [3]),
         ("坐车去US BUS站", "US", [3]),
         ("他们的小猫", "小猫", [3]),
     ],
@@ -744,8 +749,37 @@ def test_a_foreign_word_in_a_language_without_spaces_is_found_whole_only(
 
 def test_a_term_inside_a_longer_term_is_not_meant() -> None:
     characters = Characters("北京大学在北京。", "zh")
-    assert characters.find_all(["北京", "北京大学", "大学", "上海"]) == {"北京": [5], "北京大学": [0]}
-    assert characters.find_all(["北京"]) == {"北京": [0, 5]}
+    found = characters.find_all(["北京", "北京大学", "大学", "上海"])
+    assert found == {"北京": [0, 5], "北京大学": [0], "大学": [2]}
+    assert uncovered(found) == {"北京": [5], "北京大学": [0]}
+
+
+def test_a_term_is_hidden_only_by_what_is_offered() -> None:
+    memory = RevisionMemory(chinese())
+    memory.add("鲸", "cetacean")
+    source, target = "我们看到了蓝鲸。", "We spotted gargantuan whales."
+    [entry] = remember_phrase(memory, source, target, "spotted gargantuan whales")
+    assert entry.whole and "蓝鲸" in dict(entry.anchor)
+    assert memory.readers("蓝鲸在海里。") is not None  # of the phrase one word is missing here
+
+
+def test_a_longer_term_does_not_speak_against_a_shorter_one() -> None:
+    memory = RevisionMemory(chinese())
+    short, long = memory.add("鲸", "cetacean"), memory.add("蓝鲸", "blue whale")
+    source, target = "我看见了蓝鲸。", "I saw a blue whale."
+    ids, pieces = chinese().encode_source(source), tuple(chinese().target_vocabulary.encode(target))
+    memory.write(source, ids, pieces, [], 1)
+    assert memory[short.id].refused == 0 and memory[long.id].agreed == 1
+
+
+def test_a_word_of_a_longer_copied_term_comes_from_that_term() -> None:
+    session = camit.Session(camit.load("zh-en"), learning=False)
+    session.memory.add("北京", "Peking")
+    university = session.memory.add("北京大学", "Peking University")
+    draft = session.open("我在北京大学学习。")
+    assert "Peking University" in draft.text
+    assert {t.copied_from for t in draft.tokens if t.text in ("Peking", "University")} == {university.id}
+    session.close()
 
 
 # After learning

@@ -277,3 +277,24 @@ def test_all_pieces_of_a_pair_agree_on_their_boundary() -> None:
         inside = [not vocabulary.boundary(a, b) for a, b in itertools.pairwise(ids)]
         words = vocabulary.words(ids)
         assert len(words) == len(ids) - sum(inside)
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("", True),
+        ('"', True),
+        ('He said, "', True),
+        ("He said, “", True),
+        ("He left.", True),
+        ("“He left.”", True),
+        ("(He left.)", True),
+        ("He left", False),
+        ("He left (", False),
+        ('He said "no"', False),
+        ("He left,", False),
+    ],
+)
+def test_where_a_sentence_begins(text: str, begins: bool) -> None:
+    vocabulary = embedded()[1]
+    assert vocabulary.begins(vocabulary.encode(text) if text else ()) is begins

@@ -1,7 +1,7 @@
 """Which source words a target word stands for, as both decoders tell it.
 
 The paper's memory knows where a fix was made only by decoding states. Here an entry also has *anchors*, its
-source words: it is read only where one of them stands.
+source words: it is read only where one of them stands, or for a phrase where all do.
 
 Attention says where to look for them, but spreads: for a rare word it may rest as much on its neighbours. So
 the decoders are also asked what becomes of the word without each source word it may stand for. Over 619
@@ -27,6 +27,7 @@ from camit.text import UNK, UNSPACED_LANGUAGES, says_something, screen_words
 from camit.translator import Translator
 
 Anchor = tuple[str, float]
+Places = dict[str, list[int]]  # of words in a source, by their first characters
 ANCHORS = 3  # source words an entry stands for, at most
 LIKELY = 5  # source words that are left out one by one, to see which of them a word stands for
 MISSED = 0.1  # what a word loses without one of its source words, in log-probability
@@ -188,11 +189,7 @@ class Characters:
         self._text = "".join(words)
         ends = set(accumulate(map(len, words)))
         if language in UNSPACED_LANGUAGES:
-            inside = (
-                at
-                for at in range(1, len(self._text))
-                if _spelled_out(self._text[at - 1]) and _spelled_out(self._text[at])
-            )
+            inside = (at for at in range(1, len(self._text)) if _one_run(*self._text[at - 1 : at + 1]))
             self._edges = set(range(len(self._text) + 1)) - (set(inside) - ends)
         else:
             self._edges = {0, *accumulate(len(word) for word, _ in screen_words(source, language))}
@@ -206,21 +203,35 @@ class Characters:
             if self._text.startswith(word, at) and {at, at + len(word)} <= self._edges
         ]
 
-    def find_all(self, words: Iterable[str]) -> dict[str, list[int]]:
-        """Those that stand here, and where. A place inside a longer one of them is none: 北京 in 北京大学."""
-        found = {word: places for word in set(words) if (places := self.find(word))}
-        spans = [(at, at + len(word)) for word, places in found.items() for at in places]
-
-        def covered(at: int, stop: int) -> bool:
-            return any(a <= at and stop <= b and b - a > stop - at for a, b in spans)
-
-        alone = {w: [at for at in places if not covered(at, at + len(w))] for w, places in found.items()}
-        return {word: places for word, places in alone.items() if places}
+    def find_all(self, words: Iterable[str]) -> Places:
+        """Those that stand here, and where."""
+        return {word: places for word in set(words) if (places := self.find(word))}
 
 
-def _spelled_out(character: str) -> bool:
-    """Is it a letter of an alphabet, or a digit?"""
-    return character.isdigit() or character.lower() != character.upper()
+def uncovered(found: Places) -> Places:
+    """Without places inside longer ones: 北京 in 北京大学 is not meant."""
+    spans = [(at, at + len(word)) for word, places in found.items() for at in places]
+
+    def alone(at: int, stop: int) -> bool:
+        return not any(a <= at and stop <= b and b - a > stop - at for a, b in spans)
+
+    left = {word: [at for at in places if alone(at, at + len(word))] for word, places in found.items()}
+    return {word: places for word, places in left.items() if places}
+
+
+def standing(anchor: tuple[Anchor, ...], whole: bool, places: Places) -> tuple[Anchor, ...]:
+    """Those of the source words of an entry that stand here; none where it is a phrase and one is missing."""
+    here = tuple((word, weight) for word, weight in anchor if word in places)
+    return () if whole and len(here) < len(anchor) else here
+
+
+def _one_run(left: str, right: str) -> bool:
+    """Are they letters of an alphabet side by side, or digits?"""
+
+    def letter(character: str) -> bool:
+        return character.lower() != character.upper()
+
+    return (letter(left) and letter(right)) or (left.isdigit() and right.isdigit())
 
 
 def match_anchors(
@@ -239,14 +250,20 @@ def match_anchors(
     ids = vocabulary.encode(source)
     for row, index in enumerate(ids):
         owners.extend([row] * vocabulary.characters(index))
-    places = characters.find_all(word for anchor in anchors for word, _ in anchor)
+    needed = whole or [False] * len(anchors)
+    found_at = characters.find_all(word for anchor in anchors for word, _ in anchor)
+    offered = [n for n, anchor in enumerate(anchors) if standing(anchor, needed[n], found_at)]
+    # Only what is offered says that a shorter term is not meant.
+    places = uncovered(
+        {word: found_at[word] for n in offered for word, _ in standing(anchors[n], False, found_at)}
+    )
     cover = {w: [o for at in found for o in owners[at : at + len(w)]] for w, found in places.items()}
     rareness = {word: vocabulary.rarity(vocabulary.encode(word)) for word in places}
     chosen: list[int] = []
     columns, found, rarity, times = [], [], [], []
-    for n, anchor in enumerate(anchors):
-        here = [(word, weight) for word, weight in anchor if word in places]
-        if not here or (whole is not None and whole[n] and len(here) < len(anchor)):
+    for n in offered:
+        anchor, here = anchors[n], standing(anchors[n], needed[n], places)
+        if not here:
             continue
         column = torch.zeros(len(ids))
         column[[row for word, _ in here for row in cover[word]]] = 1.0
@@ -254,6 +271,6 @@ def match_anchors(
         columns.append(column)
         found.append(sum(weight for _, weight in here) / sum(weight for _, weight in anchor))
         rarity.append(max(rareness[word] for word, _ in here))
-        times.append(max(len(places[word]) for word, _ in here))
+        times.append((min if needed[n] else max)(len(places[word]) for word, _ in here))
     pieces = torch.stack(columns, dim=1) if columns else torch.zeros(len(ids), 0)
     return chosen, Match(pieces, torch.tensor(found), torch.tensor(rarity), tuple(times))

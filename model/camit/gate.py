@@ -310,17 +310,24 @@ class MemoryReader:
         def capital(spelling: Phrase) -> bool:
             return direction.vocabulary.decode(direction.order(spelling))[:1].isupper()
 
-        for copy in offered:
-            for spelling in (*copy.spellings, *copy.attached):
-                stop = at + len(spelling)
-                if pieces[at:stop] != spelling or (at and not direction.boundary(pieces[at - 1], pieces[at])):
-                    continue
-                if stop < len(pieces) and not direction.boundary(pieces[stop - 1], pieces[stop]):
-                    continue
-                before = direction.order(pieces[stop:]) if direction.backward else pieces[:at]
-                glued = bool(copy.attached and before) and direction.vocabulary.opens(before[-1])
-                if (spelling in copy.attached) != glued:
-                    continue
-                if capital(spelling) <= capital(copy.spellings[0]) or direction.vocabulary.begins(before):
-                    return copy, len(spelling)
+        # The longer one first: "Peking University" before "Peking".
+        ways = sorted(
+            ((copy, spelling) for copy in offered for spelling in (*copy.spellings, *copy.attached)),
+            key=lambda way: -len(way[1]),
+        )
+        for copy, spelling in ways:
+            stop = at + len(spelling)
+            if pieces[at:stop] != spelling or (at and not direction.boundary(pieces[at - 1], pieces[at])):
+                continue
+            if stop < len(pieces) and not direction.boundary(pieces[stop - 1], pieces[stop]):
+                continue
+            before = direction.order(pieces[stop:]) if direction.backward else pieces[:at]
+            glued = bool(copy.attached and before) and direction.vocabulary.opens(before[-1])
+            if (spelling in copy.attached) != glued:
+                continue
+            usual = copy.attached[0] if glued else copy.spellings[0]
+            # Single pieces are compared wherever they stand, see `spell`.
+            compared = len(spelling) == len(usual) == 1
+            if compared or capital(spelling) <= capital(usual) or direction.vocabulary.begins(before):
+                return copy, len(spelling)
         return None, 0

@@ -9,6 +9,7 @@ the process may end at any moment. Everything is data: validated, versioned, nev
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -213,12 +214,11 @@ class Journal:
 def _check_name(directory: Path) -> None:
     try:
         directory.stat()
-    except FileNotFoundError:
-        pass
     except (OSError, ValueError) as error:
-        raise SessionError(
-            f"{str(directory)!r} is no name for a directory ({error}); choose another."
-        ) from error
+        if isinstance(error, ValueError) or error.errno == errno.ENAMETOOLONG:
+            raise SessionError(
+                f"{str(directory)!r} is no name for a directory ({error}); choose another."
+            ) from error
 
 
 def _line(n: int, record: bytes) -> bytes:

@@ -22,7 +22,17 @@ import msgspec
 import torch
 from torch import Tensor
 
-from camit.alignment import ANCHORS, READ_STEP, Anchor, Characters, find_anchors, match_anchors, read_along
+from camit.alignment import (
+    ANCHORS,
+    READ_STEP,
+    Anchor,
+    Characters,
+    find_anchors,
+    match_anchors,
+    read_along,
+    standing,
+    uncovered,
+)
 from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError, SessionError
 from camit.gate import Gates, Keys, Match, MemoryReader, Spellings
@@ -534,9 +544,12 @@ class RevisionMemory:
         characters = Characters(source, self._translator.source_language)
         said = _spaced(word.text for word in self._translator.target_vocabulary.words(target_pieces))
 
+        found = characters.find_all(word for entry in self._entries for word, _ in entry.anchor)
+        places = uncovered(found)
+
         def judged(entry: MemoryEntry) -> MemoryEntry:
             needed = entry.anchor if entry.whole else entry.anchor[:1]
-            if not needed or not all(characters.find(word) for word, _ in needed):
+            if not standing(needed, entry.whole, places):
                 return entry
             if _spaced(word.text for word in self._translator.target_vocabulary.words(entry.pieces)) in said:
                 return msgspec.structs.replace(entry, agreed=entry.agreed + 1)
@@ -590,7 +603,7 @@ def _spellings(entry: MemoryEntry, vocabulary: Vocabulary) -> Spellings:
         return Spellings((entry.pieces,))
     text, before = entry.text, vocabulary.decode(entry.target_pieces[: entry.start])
     opens = entry.sentence is not None and (not before or not (before[-1].isalnum() or before[-1] in ",;"))
-    if text[:1].islower():
+    if text.split()[0].islower():  # not "iPhone"
         other = text[:1].upper() + text[1:]
     else:
         other = text[:1].lower() + text[1:] if opens and text[1:] == text[1:].lower() else text
@@ -613,9 +626,12 @@ def _experience(entry: MemoryEntry) -> float:
 
 def _exported(entry: MemoryEntry) -> str:
     """The source term of an entry, as it stands in its sentence: its source words if they stand together,
-    or else the one that counts most."""
+    or else the one that counts most; for a phrase, all from the first of them to the last."""
     if entry.sentence is None or not entry.anchor:
         return entry.source
+    if entry.whole and all(word in entry.source for word, _ in entry.anchor):
+        places = [(entry.source.find(word), len(word)) for word, _ in entry.anchor]
+        return entry.source[min(places)[0] : max(at + length for at, length in places)]
     words = sorted((word for word, _ in entry.anchor), key=entry.source.find)
     together = ("".join(words), " ".join(words))
     return next((term for term in together if term in entry.source), entry.anchor[0][0])

@@ -432,8 +432,10 @@ class Session:
         self.ledger.apply(record)
         if self._journal is not None and not isinstance(record, Revised | Moved | Noted | Configured):
             # Also those of the states before: should the last records be lost, one of them is restored.
-            self._before.append(before)
-            self._journal.keep((*chain(*self._before), *self.ledger.files))
+            now = tuple(self.ledger.files)
+            if before != now:
+                self._before.append(before)
+            self._journal.keep((*chain(*self._before), *now))
 
     def _note_switches(self) -> None:
         """`memory.enabled` and `learning.enabled` are plain attributes: see whether somebody changed them."""

@@ -33,6 +33,7 @@ MAX_CHARACTERS = 5_000
 COMMON_PIECES = 200
 # Marks that a word follows without a space: always, and when there is a space before them.
 OPENING, QUOTES = frozenset("([{$#@“‘«¿¡"), frozenset('"')
+OPENING_QUOTES, CLOSING = frozenset("“‘«"), frozenset("\"'”’»)]}")
 SENTENCE_ENDS = frozenset(".!?…")
 # How people write a language: Chinese and Japanese put no space between words.
 UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th"})
@@ -254,8 +255,11 @@ class Vocabulary(ABC):
 
     def begins(self, pieces: Sequence[int]) -> bool:
         """Does a sentence begin behind these pieces?"""
-        text = self.decode(pieces).rstrip("".join((*OPENING, *QUOTES)))
-        return not text.strip() or text.rstrip()[-1] in SENTENCE_ENDS
+        text = self.decode(pieces).rstrip()
+        if text[-1:] in OPENING_QUOTES or f" {text}"[-2:] in (' "', " '"):
+            return True
+        said = text.rstrip("".join((*OPENING, *CLOSING))).rstrip()
+        return not said or said[-1] in SENTENCE_ENDS
 
     def separated(self, piece: int) -> tuple[int, ...]:
         """This piece with a space before it, so that it begins a token wherever it stands."""

@@ -245,7 +245,7 @@ def spell(
 
     Forward it is one, as the network would rather have it, since it knows where a sentence begins: of single
     pieces the likelier one, a longer word as it begins sentences. Backward nobody knows yet which word is the
-    first and needs a capital, so both are tried.
+    first: one that usually has a small letter is tried with both.
     """
     known = [way for way in spellings if direction.known(way[0]) == way[0]] or spellings
     compared = [known[0], *(way for way in known[1:] if len(way) == 1)]

@@ -213,10 +213,10 @@ def _check_outputs(
     outputs = [path for path in (json, plot, results) if path is not None]
     taken = [results.parent / "results" / "results.json"] if results is not None else []
     for path in outputs:
-        check_writable(path, read)
         if path.resolve() in (other.resolve() for other in taken):
             raise InputError(f"{path} cannot be two results at once; give each its own name.")
         taken.append(path)
+        check_writable(path, read)
 
 
 _LINES = re.compile(r"(?P<path>.+)=(?:(?P<first>\d+)-)?(?P<last>\d+)")
