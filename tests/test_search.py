@@ -749,7 +749,7 @@ def again(vocabulary: Vocabulary, revision: Revision, at: int, text: str) -> Req
     protocol=st.sampled_from(["replace-only", "unidirectional", "unidirectional-grid", "bidirectional"]),
     beam=st.sampled_from([1, 2, 4]),
 )
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_revisions_of_the_embedded_model_keep_every_fix(
     sentence: str, fixes: list[tuple[int, str]], protocol: str, beam: int
 ) -> None:
