@@ -420,9 +420,19 @@ def test_what_is_read_is_not_written_over(
     assert mine.read_bytes() == Path(corpus).read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("room", "option", "message"),
+    [
+        ("command", "--json", "run.json could not be written (No space left on device)"),
+        ("store", "--runs", "run.json could not keep a run (No space left on device)"),
+    ],
+)
 def test_figures_are_shown_though_they_cannot_be_stored(
     model: str,
     corpus: str,
+    room: str,
+    option: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -430,31 +440,12 @@ def test_figures_are_shown_though_they_cannot_be_stored(
     def full(path: Path, data: bytes) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr("camit.simulate.command.write_atomically", full)
-    options = ("--model", model, "--revisions", "0", "--json", str(tmp_path / "run.json"))
+    monkeypatch.setattr(f"camit.simulate.{room}.write_atomically", full)
+    options = ("--model", model, "--revisions", "0", option, str(tmp_path / "run.json"))
     with pytest.raises(SystemExit):
         call("--corpus", f"{corpus}=2", *options, monkeypatch=monkeypatch)
     shown = capsys.readouterr()
-    assert "BLEU" in shown.out
-    assert "run.json could not be written (No space left on device)" in " ".join(shown.err.split())
-
-
-def test_figures_are_shown_though_a_run_cannot_be_kept(
-    model: str,
-    corpus: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def full(path: Path, data: bytes) -> None:
-        raise OSError(28, "No space left on device", str(path))
-
-    monkeypatch.setattr("camit.simulate.store.write_atomically", full)
-    options = ("--model", model, "--revisions", "0", "--runs", str(tmp_path / "runs"))
-    with pytest.raises(SystemExit):
-        call("--corpus", f"{corpus}=2", *options, monkeypatch=monkeypatch)
-    shown = capsys.readouterr()
-    assert "BLEU" in shown.out and "could not keep a run" in shown.err
+    assert "BLEU" in shown.out and message in " ".join(shown.err.split())
 
 
 def test_a_corpus_of_other_languages_is_refused(tmp_path: Path) -> None:

@@ -306,10 +306,6 @@ class MemoryReader:
         """Which of the words on offer stands here, whole, and how many pieces it takes. With a capital that
         it usually lacks it stands only where a sentence begins."""
         direction = self._direction
-
-        def capital(spelling: Phrase) -> bool:
-            return direction.vocabulary.decode(direction.order(spelling))[:1].isupper()
-
         # The longer one first: "Peking University" before "Peking".
         ways = sorted(
             ((copy, spelling) for copy in offered for spelling in (*copy.spellings, *copy.attached)),
@@ -328,6 +324,7 @@ class MemoryReader:
             usual = copy.attached[0] if glued else copy.spellings[0]
             # Single pieces are compared wherever they stand, see `spell`.
             compared = len(spelling) == len(usual) == 1
-            if compared or capital(spelling) <= capital(usual) or direction.vocabulary.begins(before):
+            added = direction.capital(spelling) and not direction.capital(usual)
+            if compared or not added or direction.vocabulary.begins(before):
                 return copy, len(spelling)
         return None, 0

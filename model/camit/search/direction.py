@@ -49,6 +49,10 @@ class Direction:
         nobody knows yet."""
         return not self.backward and self.vocabulary.opens(last)
 
+    def capital(self, word: Sequence[int]) -> bool:
+        """Does this word, in the order of the direction, begin with a capital?"""
+        return self.vocabulary.decode(self.order(word))[:1].isupper()
+
     def capitals(self, logp: Tensor) -> bool:
         """Would the network [vocabulary] rather begin a word with a capital here than with a small letter?"""
 

@@ -250,19 +250,14 @@ def spell(
     known = [way for way in spellings if direction.known(way[0]) == way[0]] or spellings
     compared = [known[0], *(way for way in known[1:] if len(way) == 1)]
     usual = compared[int(logp[[direction.known(way[0]) for way in compared]].argmax())]
-    vocabulary = direction.vocabulary
-
-    def capital(way: Phrase) -> bool:
-        return vocabulary.decode(direction.order(way))[:1].isupper()
-
-    other = next((way for way in known if capital(way) != capital(usual)), None)
-    if other is None or (direction.backward and capital(usual)):
+    other = next((way for way in known if direction.capital(way) != direction.capital(usual)), None)
+    if other is None or (direction.backward and direction.capital(usual)):
         return [(usual, 1.0)]
     if direction.backward:
         return [(usual, 1.0 - FIRST), (other, FIRST)]
-    if len(usual) == len(other) == 1 or not vocabulary.begins(written):
+    if len(usual) == len(other) == 1 or not direction.vocabulary.begins(written):
         return [(usual, 1.0)]
-    return [(usual if direction.capitals(logp) == capital(usual) else other, 1.0)]
+    return [(usual if direction.capitals(logp) == direction.capital(usual) else other, 1.0)]
 
 
 def _mixed(logp: Tensor, copies: Sequence[Sequence[Spelled]]) -> Tensor:
