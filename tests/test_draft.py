@@ -526,6 +526,9 @@ class Offering:
     def read(self, features: Features) -> list[list[Copy]]:
         return [[Copy((self.pieces,), 0.5, 7)]] * len(features.s)
 
+    def offers(self, features: Features, pieces: object) -> list[tuple[tuple[int, int], Copy]]:
+        raise NotImplementedError
+
     def mix(self, features: Features, logp: torch.Tensor, sentences: object) -> Mixed:
         raise NotImplementedError
 

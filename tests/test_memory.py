@@ -19,7 +19,7 @@ from camit.gate import FILE, Gates, Keys, Match, MemoryReader, Spellings, eviden
 from camit.memory import MemoryEntry, MemorySnapshot, RevisionMemory
 from camit.networks import Features
 from camit.search.grid import search
-from camit.search.problem import Copy, Phrase, Problem
+from camit.search.problem import Copy, Mixed, Phrase, Problem, Span
 from camit.search.revise import Readers
 from camit.search.rules import fitting_spellings, occurrences
 from camit.search.scoring import follow, score
@@ -64,6 +64,63 @@ def eager(memory: RevisionMemory) -> RevisionMemory:
     for gate in (memory._gates.forward_gate, memory._gates.backward_gate):
         gate.bias.fill_(20.0)
     return memory
+
+
+class Overlooked:
+    """A memory whose word every search has missed: it is on offer only where a whole sentence is read."""
+
+    looks = False
+
+    def __init__(self, word: Phrase, worth: float, *, backward: bool) -> None:
+        self._word, self._worth, self._backward = word, worth, backward
+
+    def read(self, features: Features) -> list[list[Copy]]:
+        return [[] for _ in features.s]
+
+    def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
+        return [((0, 1), Copy((self._word,), 0.5, 1))]
+
+    def mix(self, features: Features, logp: torch.Tensor, sentences: Sequence[Phrase]) -> Mixed:
+        word = self._word[::-1] if self._backward else self._word
+        found = [
+            any(pieces[at : at + len(word)] == word for at in range(len(pieces))) for pieces in sentences
+        ]
+        mixed = logp + self._worth * torch.tensor(found).unsqueeze(1)
+        return Mixed(mixed, torch.zeros_like(logp), [[] for _ in sentences])
+
+
+@pytest.mark.parametrize(("worth", "taken"), [(5.0, True), (-5.0, False)])
+def test_a_remembered_word_the_search_has_lost_is_put_in_if_both_decoders_like_it(
+    worth: float, taken: bool
+) -> None:
+    translator = tiny_translator()
+    sources = translator.read([translator.encode_source("the cat")])
+    [(plain, _)] = translator.best(sources, 2)
+    word = tuple(translator.target_vocabulary.encode("zebra"))
+    readers = Readers(Overlooked(word, worth, backward=False), Overlooked(word, worth, backward=True))
+    [(helped, _)] = translator.best(sources, 2, readers)
+    assert helped == ((*word, *plain[1:]) if taken else plain)
+
+
+def test_what_is_on_offer_along_a_sentence_has_its_place_there() -> None:
+    """As both decoders see it, in the order of the text."""
+    memory = RevisionMemory(chinese())
+    remember(memory, "我记得那座教堂。", "I remember the chapel.", "chapel")
+    draft = Sentence(chinese(), "那座教堂很老。", "That church is very old.")
+    readers = memory.readers(draft.source)
+    assert readers is not None
+    for direction, reader in (
+        (chinese().directions.forward, readers.forward),
+        (chinese().directions.backward, readers.backward),
+    ):
+        with torch.inference_mode():
+            sources = chinese().read([draft.ids])
+            features = follow(direction, sources.start(direction), [draft.pieces])
+            offered = {
+                span: [chinese().target_vocabulary.decode(way) for way in copy.spellings]
+                for span, copy in reader.offers(features, draft.pieces)
+            }
+        assert "chapel" in offered[draft.spans("church")[0]]
 
 
 # Writing, forgetting

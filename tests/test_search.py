@@ -20,7 +20,7 @@ from camit.errors import Cancelled, InputError
 from camit.networks import Encoded, Features, Network, State
 from camit.search.direction import Direction
 from camit.search.grid import PATIENCE, search
-from camit.search.problem import Copy, Mixed, Phrase, Problem, Written
+from camit.search.problem import Copy, Mixed, Phrase, Problem, Span, Written
 from camit.search.revise import Request, Revision, Searcher, Settings
 from camit.search.rules import WORD_LIMIT
 from camit.search.scoring import Directions, Sources, read_sources, score
@@ -603,6 +603,9 @@ class OffersOneWord:
 
     def read(self, features: Features) -> list[list[Copy]]:
         return [[self.copy]] * len(features.s)
+
+    def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
+        raise NotImplementedError
 
     def mix(self, features: Features, logp: torch.Tensor, sentences: Sequence[Phrase]) -> Mixed:
         raise NotImplementedError

@@ -24,7 +24,7 @@ from torch.nn import functional as F
 from camit.checkpoint import load_weights, read_tensors, write_atomically
 from camit.networks import Features
 from camit.search.direction import Direction
-from camit.search.problem import Copy, Mixed, Phrase
+from camit.search.problem import Copy, Mixed, Phrase, Span
 from camit.search.rules import fitting_spellings
 
 FILE = "memory.safetensors"
@@ -216,7 +216,10 @@ class MemoryReader:
 
     def read(self, features: Features) -> list[list[Copy]]:
         """For each row the words worth copying with theta * r."""
-        shares = self.shares(features)[:, 0]
+        return self._worthwhile(self.shares(features)[:, 0])
+
+    def _worthwhile(self, shares: Tensor) -> list[list[Copy]]:
+        """The words worth copying at each of some places [places, entries]."""
         found: list[list[tuple[int, float]]] = [[] for _ in range(len(shares))]
         if float(shares.max()) >= self._least:  # at most steps nothing is
             row, entry = torch.nonzero(shares >= self._least).unbind(1)
@@ -257,6 +260,25 @@ class MemoryReader:
                 if math.log(copy.probability) > alone:
                     copied[row].append((at, busy, copy.entry))
         return Mixed(mixed, theta, copied)
+
+    def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
+        """Along a known sentence, in the order of the text: each of its words, and what would be copied in
+        its place."""
+        n, backward = len(pieces), self._direction.backward
+        spans = [(word.start, word.stop) for word in self._direction.vocabulary.words(pieces)]
+        places = [n - stop if backward else start for start, stop in spans]
+        shares = self.shares(features)[0, places]
+        return [
+            (
+                span,
+                copy._replace(spellings=self._in_text(copy.spellings), attached=self._in_text(copy.attached)),
+            )
+            for span, row in zip(spans, self._worthwhile(shares), strict=True)
+            for copy in row
+        ]
+
+    def _in_text(self, spellings: Sequence[Phrase]) -> tuple[Phrase, ...]:
+        return tuple(map(self._direction.order, spellings))
 
     def r(self, shares: Sequence[float], written: Phrase) -> list[float]:
         """Of what may be copied behind `written` by these shares: the part of each entry; or all 0."""

@@ -94,6 +94,10 @@ class Reader(Protocol):
     def read(self, features: Features) -> list[list[Copy]]:
         """For each row the words worth copying with theta * r."""
 
+    def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
+        """The words of a known sentence, in the order of the text, and what would be copied in their place;
+        `features`: one row."""
+
     def mix(self, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
         """The same for known sentences (in the order of the direction), for rescoring and for showing."""
 
