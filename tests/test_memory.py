@@ -18,6 +18,7 @@ from camit.errors import CheckpointError, InputError, SessionError
 from camit.gate import FILE, Gates, Keys, Match, MemoryReader, Spellings, evidence
 from camit.memory import MemoryEntry, MemorySnapshot, RevisionMemory
 from camit.networks import Features
+from camit.search.exchange import exchanged
 from camit.search.grid import search
 from camit.search.problem import Copy, Mixed, Phrase, Problem, Span
 from camit.search.revise import Readers
@@ -69,37 +70,97 @@ def eager(memory: RevisionMemory) -> RevisionMemory:
 class Overlooked:
     """A memory whose word every search has missed: it is on offer only where a whole sentence is read."""
 
-    looks = False
+    looks = True
 
-    def __init__(self, word: Phrase, worth: float, *, backward: bool) -> None:
-        self._word, self._worth, self._backward = word, worth, backward
+    def __init__(self, translator: Translator, word: str, worth: float, *, backward: bool = False) -> None:
+        self._vocabulary, self._backward = translator.target_vocabulary, backward
+        self._word: Phrase = tuple(self._vocabulary.encode(word))
+        self._worth = worth
 
     def read(self, features: Features) -> list[list[Copy]]:
         return [[] for _ in features.s]
 
     def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
-        return [((0, 1), Copy((self._word,), 0.5, 1))]
+        copy = Copy((self._word,), 0.5, 1)
+        return [((word.start, word.stop), copy) for word in self._vocabulary.words(pieces)]
 
     def mix(self, features: Features, logp: torch.Tensor, sentences: Sequence[Phrase]) -> Mixed:
-        word = self._word[::-1] if self._backward else self._word
-        found = [
-            any(pieces[at : at + len(word)] == word for at in range(len(pieces))) for pieces in sentences
-        ]
-        mixed = logp + self._worth * torch.tensor(found).unsqueeze(1)
+        ordered = [pieces[::-1] if self._backward else pieces for pieces in sentences]
+        found = [" zebra " in f" {self._vocabulary.decode(pieces)} " for pieces in ordered]
+        mixed = logp.clone()
+        mixed[:, 0] += torch.where(torch.tensor(found), self._worth, 0.0)
         return Mixed(mixed, torch.zeros_like(logp), [[] for _ in sentences])
 
 
-@pytest.mark.parametrize(("worth", "taken"), [(5.0, True), (-5.0, False)])
-def test_a_remembered_word_the_search_has_lost_is_put_in_if_both_decoders_like_it(
-    worth: float, taken: bool
+@pytest.mark.parametrize(
+    ("forward", "backward", "taken"),
+    [(90.0, 90.0, True), (90.0, -30.0, True), (-90.0, -90.0, False), (30.0, -90.0, False)],
+)
+def test_a_remembered_word_the_search_has_lost_is_put_in_if_the_sentence_is_likelier_with_it(
+    forward: float, backward: float, taken: bool
 ) -> None:
-    translator = tiny_translator()
-    sources = translator.read([translator.encode_source("the cat")])
-    [(plain, _)] = translator.best(sources, 2)
-    word = tuple(translator.target_vocabulary.encode("zebra"))
-    readers = Readers(Overlooked(word, worth, backward=False), Overlooked(word, worth, backward=True))
-    [(helped, _)] = translator.best(sources, 2, readers)
-    assert helped == ((*word, *plain[1:]) if taken else plain)
+    translator = tiny_translator(seed=3)
+    sources = translator.read([translator.encode_source("大猫")])
+    [(plain, _)] = translator.best(sources, 4)
+    readers = Readers(
+        Overlooked(translator, "zebra", forward),
+        Overlooked(translator, "zebra", backward, backward=True),
+    )
+    [(helped, _)] = translator.best(sources, 4, readers)
+    decode = translator.target_vocabulary.decode
+    assert "zebra" not in decode(plain)
+    assert decode(helped).split().count("zebra") == taken
+    assert taken or helped == plain
+
+
+def exchanges(draft: str, *terms: str, times: int = 1) -> list[str]:
+    """What a draft becomes with a remembered term in place of one of its words, wherever that is tried."""
+    translator = chinese()
+    vocabulary, forward = translator.target_vocabulary, translator.directions.forward
+    pieces = tuple(vocabulary.encode(draft))
+
+    def ways(attach: bool) -> tuple[Phrase, ...]:
+        return tuple(tuple(vocabulary.encode(term, attach=attach)) for term in terms)
+
+    copy = Copy(ways(False), 0.5, 1, times, ways(True))
+    offers = [((word.start, word.stop), copy) for word in vocabulary.words(pieces)]
+    with torch.inference_mode():
+        sources = translator.read([translator.encode_source("我喜欢苹果。")])
+        features = follow(forward, sources.forward, [pieces])
+        found = exchanged(forward, pieces, offers, forward.decoder.logits(features.s[0]))
+    return [vocabulary.decode(sentence) for sentence in found]
+
+
+def test_words_are_exchanged_but_marks_are_not() -> None:
+    assert exchanges("I saw it.", "beacon", "Beacon") == ["Beacon saw it.", "I beacon it.", "I saw beacon."]
+    assert exchanges('He said, "Now."', "beacon", "Beacon")[-1] == 'He said, "Beacon."'
+
+
+@pytest.mark.parametrize(
+    ("draft", "terms"),
+    [
+        ("I like apple.", ("apple", "Apple")),
+        ("The world health organization came.", ("world health organization",)),
+    ],
+)
+def test_a_term_that_stands_in_a_draft_is_exchanged_for_nothing(draft: str, terms: tuple[str, ...]) -> None:
+    assert exchanges(draft, *terms) == []
+
+
+def test_a_plural_is_not_exchanged_for_its_singular() -> None:
+    assert exchanges("I like apples.", "apple", "Apple") == ["Apple like apples."]
+
+
+def test_an_exchange_does_not_double_the_end_of_a_phrase() -> None:
+    assert "The blue whale whale is here." not in exchanges("The big whale is here.", "blue whale")
+    assert "The big blue whale is here." in exchanges("The big whale is here.", "blue whale")
+
+
+def test_a_draft_keeps_the_small_letter_of_a_glossary_term() -> None:
+    memory = RevisionMemory(chinese())
+    memory.add("苹果", "apple")
+    assert "Apple" not in translate(chinese(), "我喜欢苹果。", memory)
+    assert "Apple" not in translate(chinese(), "我们昨天看到了苹果，很高兴。", memory)
 
 
 def test_what_is_on_offer_along_a_sentence_has_its_place_there() -> None:

@@ -221,7 +221,7 @@ class MemoryReader:
     def _worthwhile(self, shares: Tensor) -> list[list[Copy]]:
         """The words worth copying at each of some places [places, entries]."""
         found: list[list[tuple[int, float]]] = [[] for _ in range(len(shares))]
-        if float(shares.max()) >= self._least:  # at most steps nothing is
+        if (shares >= self._least).any():  # at most steps nothing is
             row, entry = torch.nonzero(shares >= self._least).unbind(1)
             for n, at, share in zip(row.tolist(), entry.tolist(), shares[row, entry].tolist(), strict=True):
                 found[n].append((at, share))
@@ -262,22 +262,23 @@ class MemoryReader:
         return Mixed(mixed, theta, copied)
 
     def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
-        """Along a known sentence, in the order of the text: each of its words, and what would be copied in
-        its place."""
-        n, backward = len(pieces), self._direction.backward
+        """Along a known sentence, in the order of the text: words that are not from the memory, and what
+        would be copied in their place."""
         spans = [(word.start, word.stop) for word in self._direction.vocabulary.words(pieces)]
-        places = [n - stop if backward else start for start, stop in spans]
-        shares = self.shares(features)[0, places]
+        places = [len(pieces) - stop if self._direction.backward else start for start, stop in spans]
+        worth = self._worthwhile(self.shares(features)[0, places])
+        taken: set[int] = set()
+        for at, offered in zip(places, worth, strict=True):
+            _, length = self._standing(offered, self._direction.order(pieces), at)
+            taken.update(range(at, at + length))
         return [
-            (
-                span,
-                copy._replace(spellings=self._in_text(copy.spellings), attached=self._in_text(copy.attached)),
-            )
-            for span, row in zip(spans, self._worthwhile(shares), strict=True)
-            for copy in row
+            (span, copy._replace(spellings=self._text(copy.spellings), attached=self._text(copy.attached)))
+            for span, at, offered in zip(spans, places, worth, strict=True)
+            if at not in taken
+            for copy in offered
         ]
 
-    def _in_text(self, spellings: Sequence[Phrase]) -> tuple[Phrase, ...]:
+    def _text(self, spellings: Sequence[Phrase]) -> tuple[Phrase, ...]:
         return tuple(map(self._direction.order, spellings))
 
     def r(self, shares: Sequence[float], written: Phrase) -> list[float]:

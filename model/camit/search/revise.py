@@ -23,10 +23,11 @@ from typing import Literal, NamedTuple, get_args
 import torch
 
 from camit.errors import InputError
+from camit.networks import Features
 from camit.search.direction import Direction
+from camit.search.exchange import exchanged
 from camit.search.grid import PATIENCE, Prefixes, search
-from camit.search.problem import Copy, Phrase, Problem, Reader, Span, Written
-from camit.search.rules import fitting_spellings
+from camit.search.problem import Phrase, Problem, Reader, Span, Written
 from camit.search.scoring import Directions, Scored, Sources, follow, score
 from camit.search.sides import Part, Side
 
@@ -155,53 +156,49 @@ class Searcher:
         for row, pieces, value in zip(rows, sentences, values, strict=True):
             if row not in best or value > best[row][0]:
                 best[row] = value, pieces
-        chosen = (self._mended(row, *best[row]) for row in range(len(problems)))
-        return [(pieces, value * (len(pieces) + 1) ** (DRAFT_LENGTH - 1)) for value, pieces in chosen]
+        chosen = (best[row] for row in range(len(problems)))
+        drafts = [
+            self._mended(row, pieces, value * (len(pieces) + 1) ** DRAFT_LENGTH)
+            for row, (value, pieces) in enumerate(chosen)
+        ]
+        return [(pieces, logp / (len(pieces) + 1)) for pieces, logp in drafts]
 
-    def _mended(self, row: int, value: float, pieces: Phrase) -> tuple[float, Phrase]:
-        """A draft with remembered words in place of its own, as long as both decoders find it better.
+    def _mended(self, row: int, pieces: Phrase, logp: float) -> tuple[Phrase, float]:
+        """A draft with remembered words in place of its own, as long as that makes the sentence likelier;
+        `logp`: mean of both decoders.
 
         A beam easily loses a remembered word on its way through a long sentence: of 56 that were missing in
-        drafts of talks, 14 stood in sentences that both decoders would have preferred.
+        drafts of talks, 14 stood in sentences that the decoders would have preferred.
         """
-        for _ in range(MENDS if self.readers else 0):
+        readers = self.readers
+        for _ in range(MENDS if readers and readers.forward.looks else 0):
             self.check()
             found = self._exchanged(row, pieces)
             tried = sorted(found, key=lambda sentence: -found[sentence])[:TRIED]
             if not tried:
                 break
-            values = self._score([row] * len(tried), tried, length=DRAFT_LENGTH)
-            best, sentence = max(zip(values, tried, strict=True))
-            if best <= value:
+            # Whole log-probabilities: by length, a word of many pieces would win for having many.
+            best, sentence = max(zip(self._score([row] * len(tried), tried, length=0.0), tried, strict=True))
+            if best <= logp:
                 break
-            value, pieces = best, sentence
-        return value, pieces
+            logp, pieces = best, sentence
+        return pieces, logp
 
     def _exchanged(self, row: int, pieces: Phrase) -> dict[Phrase, float]:
-        """A sentence with one word exchanged for a remembered one, and how probable the memory finds that."""
-        found: dict[Phrase, float] = {}
+        """See `exchanged`: what both readers offer in place of single words."""
+        assert self.readers is not None
+        along: list[Features] = []
         for direction in (self.directions.forward, self.directions.backward):
-            reader = self._reader(direction)
-            assert reader is not None
             device = next(direction.decoder.parameters()).device
             state = self.sources.start(direction).select(torch.tensor([row], device=device))
-            features = follow(direction, state, [pieces])
-            for (start, stop), copy in reader.offers(features, pieces):
-                left, right = pieces[:start], pieces[stop:]
-                for way in self._spelled(copy, left, pieces[start:stop], right):
-                    sentence = (*left, *way, *right)
-                    found[sentence] = max(copy.probability, found.get(sentence, 0.0))
-        return found
-
-    def _spelled(self, copy: Copy, left: Phrase, word: Phrase, right: Phrase) -> list[Phrase]:
-        """The ways to write a remembered word in place of this one: usually, or as a single piece; where
-        sentences begin, like the word that stands there."""
+            along.append(follow(direction, state, [pieces]))
+        offers = self.readers.forward.offers(along[0], pieces) + self.readers.backward.offers(
+            along[1], pieces
+        )
         forward = self.directions.forward
-        fitting = fitting_spellings(forward, copy, left, (right,))
-        alike = [way for way in fitting if forward.capital(way) == forward.capital(word)]
-        if alike and forward.vocabulary.begins(left):
-            return alike
-        return [way for way in fitting if len(way) == 1 or way == fitting[0]]
+        if not offers:
+            return {}
+        return exchanged(forward, pieces, offers, forward.decoder.logits(along[0].s[0]))
 
     @torch.inference_mode()
     def revise(self, requests: Sequence[Request]) -> list[Revision]:
