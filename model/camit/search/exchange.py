@@ -22,8 +22,8 @@ def exchanged(
     for (start, stop), copy in offers:
         left, word, right = pieces[:start], pieces[start:stop], pieces[stop:]
         ways = fitting_spellings(forward, copy, left, (right,))
-        fitting = [way for way in ways if _fits(forward, way, right)]
-        if not fitting or not _missing(forward, copy, pieces, word):
+        fitting = [way for way in ways if not right or forward.boundary(way[-1], right[0])]
+        if not fitting or not _missing(forward, copy, pieces, word) or _before_itself(copy, right):
             continue
         [(way, _)] = spell(forward, fitting, logits[start], left)
         sentence = (*left, *way, *right)
@@ -31,11 +31,10 @@ def exchanged(
     return found
 
 
-def _fits(forward: Direction, way: Phrase, right: Phrase) -> bool:
-    """On a word boundary, and not before itself or its own end: not "blue whale whale"."""
-    if right and not forward.boundary(way[-1], right[0]):
-        return False
-    return all(right[:n] != way[-n:] for n in range(1, len(way) + 1))
+def _before_itself(copy: Copy, right: Phrase) -> bool:
+    """Or before its own end: "blue whale whale"."""
+    known = (*copy.spellings, *copy.attached)
+    return any(right[:n] == way[-n:] for way in known for n in range(1, len(way) + 1))
 
 
 def _missing(forward: Direction, copy: Copy, pieces: Phrase, word: Phrase) -> bool:

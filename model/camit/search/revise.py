@@ -168,7 +168,7 @@ class Searcher:
         `logp`: mean of both decoders.
 
         A beam easily loses a remembered word on its way through a long sentence: of 56 that were missing in
-        drafts of talks, 14 stood in sentences that the decoders would have preferred.
+        drafts of talks, 14 stood in sentences that score better than the draft.
         """
         readers = self.readers
         for _ in range(MENDS if readers and readers.forward.looks else 0):
