@@ -113,7 +113,7 @@ def test_a_remembered_word_the_search_has_lost_is_put_in_if_the_sentence_is_like
     assert taken or helped == plain
 
 
-def exchanges(draft: str, *terms: str, times: int = 1) -> list[str]:
+def exchanges(draft: str, *terms: str) -> list[str]:
     """What a draft becomes with a remembered term in place of one of its words, wherever that is tried."""
     translator = chinese()
     vocabulary, forward = translator.target_vocabulary, translator.directions.forward
@@ -122,7 +122,7 @@ def exchanges(draft: str, *terms: str, times: int = 1) -> list[str]:
     def ways(attach: bool) -> tuple[Phrase, ...]:
         return tuple(tuple(vocabulary.encode(term, attach=attach)) for term in terms)
 
-    copy = Copy(ways(False), 0.5, 1, times, ways(True))
+    copy = Copy(ways(False), 0.5, 1, attached=ways(True))
     offers = [((word.start, word.stop), copy) for word in vocabulary.words(pieces)]
     with torch.inference_mode():
         sources = translator.read([translator.encode_source("我喜欢苹果。")])

@@ -187,15 +187,13 @@ class Searcher:
     def _exchanged(self, row: int, pieces: Phrase) -> dict[Phrase, float]:
         """See `exchanged`: what both readers offer in place of single words."""
         assert self.readers is not None
+        forward, readers = self.directions.forward, self.readers
         along: list[Features] = []
-        for direction in (self.directions.forward, self.directions.backward):
+        for direction in (forward, self.directions.backward):
             device = next(direction.decoder.parameters()).device
             state = self.sources.start(direction).select(torch.tensor([row], device=device))
             along.append(follow(direction, state, [pieces]))
-        offers = self.readers.forward.offers(along[0], pieces) + self.readers.backward.offers(
-            along[1], pieces
-        )
-        forward = self.directions.forward
+        offers = readers.forward.offers(along[0], pieces) + readers.backward.offers(along[1], pieces)
         if not offers:
             return {}
         return exchanged(forward, pieces, offers, forward.decoder.logits(along[0].s[0]))
