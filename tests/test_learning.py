@@ -18,6 +18,7 @@ from camit.checkpoint import EMBEDDED
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.learning import GUARD, REPLAY, LearningSettings, OnlineLearner, expected, load_pairs
 from camit.search.problem import Phrase
+from camit.search.scoring import read_sources, score
 from camit.translator import Translator
 from tests.helpers import tiny_translator
 
@@ -64,6 +65,30 @@ def test_a_lesson_makes_the_confirmed_sentence_more_probable_in_both_directions(
         if not torch.equal(w, teacher._base.get(name, w))
     }
     assert moved == {"forward_decoder", "backward_decoder"}
+
+
+def test_a_lesson_leaves_it_to_the_model_where_a_sentence_ends() -> None:
+    """Every sentence has an end: learned with every lesson, it comes sooner and sooner in the next drafts."""
+    translator = chinese()
+    source, cut = lesson_of(translator, "他昨天晚上没有回家。", "He did not")
+    directions = translator.directions.forward, translator.directions.backward
+
+    def ends() -> list[float]:
+        with torch.inference_mode():
+            sources = read_sources(translator.network, translator.directions, [source])
+            return [float(score(d, sources.start(d), [0], [cut]).logp[0, -1]) for d in directions]
+
+    learned = {}
+    for setting in (False, True):
+        teacher = OnlineLearner(translator, settings=replace(LearningSettings(), ends=setting))
+        before = ends()
+        lesson = teacher.learn(source, cut)
+        assert lesson.accepted and lesson.after > lesson.before
+        learned[setting] = [now - then for then, now in zip(before, ends(), strict=True)]
+        teacher.reset()
+    assert all(2 * no < yes for no, yes in zip(learned[False], learned[True], strict=True)), learned
+    assert OnlineLearner(translator).settings.ends is False
+    assert OnlineLearner(translator, preset="paper").settings.ends is True
 
 
 def test_a_step_that_would_harm_the_guard_set_is_taken_back() -> None:
@@ -192,7 +217,7 @@ def test_lessons_work_where_everything_else_runs_without_gradients() -> None:
 
 def test_a_lesson_that_fading_undoes_says_that_the_guard_left_no_room() -> None:
     translator = tiny_translator()
-    teacher = learner(translator, margin=0.02, rate=0.05)
+    teacher = learner(translator, margin=0.01, rate=0.05)
     pair = lesson_of(translator, "猫 红", "the red cat ran.")
     lessons = [teacher.learn(*pair) for _ in range(12)]
     refused = [lesson.reason for lesson in lessons if not lesson.accepted]
