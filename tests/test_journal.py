@@ -337,6 +337,18 @@ def test_several_lines_about_the_memory_may_be_lost(tmp_path: Path) -> None:
         assert [entry.text for entry in session.memory.entries] == ["zebra"]
 
 
+def test_lines_about_the_memory_may_be_lost_after_a_restore_too(tmp_path: Path) -> None:
+    with camit.Session(toy(), beam=1, journal=tmp_path / "s") as session:
+        session.confirm(session.open(CAT).replace(0, "zebra"))
+        session.memory.add("mat", "carpet")
+        before = len(lines(tmp_path / "s")) - 1
+    with camit.Session.restore(tmp_path / "s", toy()) as session:
+        session.open(WHY)
+    (tmp_path / "s" / FILE).write_bytes(b"".join(lines(tmp_path / "s")[:before]))
+    with camit.Session.restore(tmp_path / "s", toy()) as session:
+        assert [entry.text for entry in session.memory.entries] == ["zebra"]
+
+
 def test_a_last_line_that_lacks_nothing_but_its_end_is_kept(tmp_path: Path) -> None:
     with camit.Session(toy(), journal=tmp_path / "s") as session:
         session.memory.add("mat", "carpet")

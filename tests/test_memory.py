@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import camit
-from camit.alignment import Alignment, Characters, match_anchors, strongest, uncovered
+from camit.alignment import Alignment, Characters, match_anchors, meant, strongest
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.gate import FILE, Gates, Keys, Match, MemoryReader, Spellings, evidence
 from camit.memory import MemoryEntry, MemorySnapshot, RevisionMemory
@@ -159,8 +159,8 @@ def test_an_exchange_does_not_double_the_end_of_a_phrase() -> None:
 def test_a_draft_keeps_the_small_letter_of_a_glossary_term() -> None:
     memory = RevisionMemory(chinese())
     memory.add("苹果", "apple")
-    assert "Apple" not in translate(chinese(), "我喜欢苹果。", memory)
-    assert "Apple" not in translate(chinese(), "我们昨天看到了苹果，很高兴。", memory)
+    for source in ("我喜欢苹果。", "他昨天买了一个苹果，很高兴。"):
+        assert " apple" in translate(chinese(), source, memory)
 
 
 def test_what_is_on_offer_along_a_sentence_has_its_place_there() -> None:
@@ -869,7 +869,8 @@ def test_a_term_inside_a_longer_term_is_not_meant() -> None:
     characters = Characters("北京大学在北京。", "zh")
     found = characters.find_all(["北京", "北京大学", "大学", "上海"])
     assert found == {"北京": [0, 5], "北京大学": [0], "大学": [2]}
-    assert uncovered(found) == {"北京": [5], "北京大学": [0]}
+    assert meant(found, [(((word, 1.0),), False) for word in found]) == {"北京": [5], "北京大学": [0]}
+    assert meant(found, [((("北京", 1.0),), False)]) == found
 
 
 def test_a_term_is_hidden_only_by_what_is_offered() -> None:
@@ -888,6 +889,21 @@ def test_a_longer_term_does_not_speak_against_a_shorter_one() -> None:
     ids, pieces = chinese().encode_source(source), tuple(chinese().target_vocabulary.encode(target))
     memory.write(source, ids, pieces, [], 1)
     assert memory[short.id].refused == 0 and memory[long.id].agreed == 1
+
+
+def test_a_longer_term_that_is_not_on_offer_hides_no_shorter_one() -> None:
+    """What is offered and not taken is refused, whatever else the memory knows."""
+    memory = RevisionMemory(chinese())
+    short = memory.add("鲸", "cetacean")
+    remember_phrase(memory, "他看到了蓝鲸。", "He spotted gargantuan whales.", "spotted gargantuan whales")
+    assert any(len(entry.anchor) > 1 and entry.whole for entry in memory.entries)
+    before = memory[short.id].refused
+    source = "蓝鲸在海里。"
+    readers = memory.readers(source)
+    assert readers is not None and readers.forward.ids == (short.id,)
+    ids, pieces = chinese().encode_source(source), tuple(chinese().target_vocabulary.encode("It is there."))
+    memory.write(source, ids, pieces, [], 2)
+    assert memory[short.id].refused == before + 1
 
 
 def test_a_word_of_a_longer_copied_term_comes_from_that_term() -> None:

@@ -208,21 +208,23 @@ class Characters:
         return {word: places for word in set(words) if (places := self.find(word))}
 
 
-def uncovered(found: Places) -> Places:
-    """Without places inside longer ones: 北京 in 北京大学 is not meant."""
-    spans = [(at, at + len(word)) for word, places in found.items() for at in places]
+def standing(anchor: tuple[Anchor, ...], whole: bool, places: Places) -> tuple[Anchor, ...]:
+    """Those of the source words of an entry that stand here; none where it is a phrase and one is missing."""
+    here = tuple((word, weight) for word, weight in anchor if word in places)
+    return () if whole and len(here) < len(anchor) else here
+
+
+def meant(found: Places, anchors: Iterable[tuple[tuple[Anchor, ...], bool]]) -> Places:
+    """Without places inside longer words for which one of these entries, each with whether it needs all its
+    words, has something to offer: 北京 in 北京大学 is not meant."""
+    longer = {word for anchor, whole in anchors for word, _ in standing(anchor, whole, found)}
+    spans = [(at, at + len(word)) for word in longer for at in found[word]]
 
     def alone(at: int, stop: int) -> bool:
         return not any(a <= at and stop <= b and b - a > stop - at for a, b in spans)
 
     left = {word: [at for at in places if alone(at, at + len(word))] for word, places in found.items()}
     return {word: places for word, places in left.items() if places}
-
-
-def standing(anchor: tuple[Anchor, ...], whole: bool, places: Places) -> tuple[Anchor, ...]:
-    """Those of the source words of an entry that stand here; none where it is a phrase and one is missing."""
-    here = tuple((word, weight) for word, weight in anchor if word in places)
-    return () if whole and len(here) < len(anchor) else here
 
 
 def _one_run(left: str, right: str) -> bool:
@@ -252,17 +254,13 @@ def match_anchors(
         owners.extend([row] * vocabulary.characters(index))
     needed = whole or [False] * len(anchors)
     found_at = characters.find_all(word for anchor in anchors for word, _ in anchor)
-    offered = [n for n, anchor in enumerate(anchors) if standing(anchor, needed[n], found_at)]
-    # Only what is offered says that a shorter term is not meant.
-    places = uncovered(
-        {word: found_at[word] for n in offered for word, _ in standing(anchors[n], False, found_at)}
-    )
+    places = meant(found_at, zip(anchors, needed, strict=True))
     cover = {w: [o for at in found for o in owners[at : at + len(w)]] for w, found in places.items()}
     rareness = {word: vocabulary.rarity(vocabulary.encode(word)) for word in places}
     chosen: list[int] = []
     columns, found, rarity, times = [], [], [], []
-    for n in offered:
-        anchor, here = anchors[n], standing(anchors[n], needed[n], places)
+    for n, anchor in enumerate(anchors):
+        here = standing(anchor, needed[n], places)
         if not here:
             continue
         column = torch.zeros(len(ids))

@@ -345,8 +345,8 @@ class MemoryReader:
             if (spelling in copy.attached) != glued:
                 continue
             usual = copy.attached[0] if glued else copy.spellings[0]
-            # Single pieces are compared wherever they stand, see `spell`.
-            compared = len(spelling) == len(usual) == 1
+            # A single piece is compared with the usual spelling wherever it stands, see `spell`.
+            compared = len(spelling) == 1
             added = direction.capital(spelling) and not direction.capital(usual)
             if compared or not added or direction.vocabulary.begins(before):
                 return copy, len(spelling)

@@ -29,9 +29,9 @@ from camit.alignment import (
     Characters,
     find_anchors,
     match_anchors,
+    meant,
     read_along,
     standing,
-    uncovered,
 )
 from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError, SessionError
@@ -545,7 +545,7 @@ class RevisionMemory:
         said = _spaced(word.text for word in self._translator.target_vocabulary.words(target_pieces))
 
         found = characters.find_all(word for entry in self._entries for word, _ in entry.anchor)
-        places = uncovered(found)
+        places = meant(found, ((e.anchor, e.whole) for e in self._entries if self._worth_reading(e)))
 
         def judged(entry: MemoryEntry) -> MemoryEntry:
             needed = entry.anchor if entry.whole else entry.anchor[:1]

@@ -522,6 +522,7 @@ class Session:
         journal, records = Journal.open(directory, self.translator.name, self.translator.digest)
         self._follow(journal)
         for number, record in enumerate(records, 2):
+            before = tuple(self.ledger.files)
             try:
                 self.ledger.apply(record)
             except SessionError as error:
@@ -529,12 +530,14 @@ class Session:
                     f"{directory}: line {number} of the journal does not fit what stands before it: {error}. "
                     "Put the directory back from a copy. Nothing was changed."
                 ) from error
+            if before != tuple(self.ledger.files):
+                self._before.append(before)
         self.ledger.complete()
         self._put(self._load_state(self.ledger.mind))
         self.memory.enabled, self.learning.enabled = self.ledger.memory, self.ledger.learning
         self._drafts = tuple(Draft(self, n, page.source) for n, page in enumerate(self.ledger.pages))
         self._undo = (None,) * len(self.ledger.undo)
-        journal.go_on(self.ledger.files)
+        journal.go_on((*chain(*self._before), *self.ledger.files))
         self._record(Noted(event=_event("restore", None)))
 
 

@@ -38,7 +38,8 @@ def _before_itself(copy: Copy, right: Phrase) -> bool:
 
 
 def _missing(forward: Direction, copy: Copy, pieces: Phrase, word: Phrase) -> bool:
-    """Does the sentence lack the remembered word, and is this one, no mark and not its plural, to go?"""
+    """Does the sentence lack the remembered word, and may this one go? A mark may not, nor what begins with
+    the remembered word: most often it is its plural."""
     known = (*copy.spellings, *copy.attached)
     decode = forward.vocabulary.decode
     there, wanted = decode(word).lower(), decode(copy.spellings[0]).lower()
