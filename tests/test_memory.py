@@ -68,28 +68,46 @@ def eager(memory: RevisionMemory) -> RevisionMemory:
 
 
 class Overlooked:
-    """A memory whose word every search has missed: it is on offer only where a whole sentence is read."""
+    """A memory whose words every search has missed: on offer only where a whole sentence is read. There
+    `worth` is added for each of them that stands, or the whole log-probability is `known`."""
 
-    looks = True
-
-    def __init__(self, translator: Translator, word: str, worth: float, *, backward: bool = False) -> None:
-        self._vocabulary, self._backward = translator.target_vocabulary, backward
-        self._word: Phrase = tuple(self._vocabulary.encode(word))
-        self._worth = worth
+    def __init__(
+        self,
+        translator: Translator,
+        *words: str,
+        worth: float,
+        known: float | None = None,
+        looks: bool = True,
+    ) -> None:
+        self._vocabulary = translator.target_vocabulary
+        self._words, self._worth, self._known = words, worth, known
+        self.looks, self.backward = looks, False
 
     def read(self, features: Features) -> list[list[Copy]]:
         return [[] for _ in features.s]
 
     def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
-        copy = Copy((self._word,), 0.5, 1)
-        return [((word.start, word.stop), copy) for word in self._vocabulary.words(pieces)]
+        copies = [Copy((tuple(self._vocabulary.encode(word)),), 0.5, 1) for word in self._words]
+        return [((w.start, w.stop), copy) for w in self._vocabulary.words(pieces) for copy in copies]
 
     def mix(self, features: Features, logp: torch.Tensor, sentences: Sequence[Phrase]) -> Mixed:
-        ordered = [pieces[::-1] if self._backward else pieces for pieces in sentences]
-        found = [" zebra " in f" {self._vocabulary.decode(pieces)} " for pieces in ordered]
         mixed = logp.clone()
-        mixed[:, 0] += torch.where(torch.tensor(found), self._worth, 0.0)
+        for row, pieces in enumerate(sentences):
+            text = self._vocabulary.decode(pieces[::-1] if self.backward else pieces)
+            found = sum(word in text.split() for word in self._words)
+            mixed[row, 0] += self._worth * found
+            if found and self._known is not None:
+                mixed[row] = 0.0
+                mixed[row, 0] = self._known
         return Mixed(mixed, torch.zeros_like(logp), [[] for _ in sentences])
+
+
+def helped(translator: Translator, source: str, forward: Overlooked, backward: Overlooked) -> str:
+    """A first draft with these readers."""
+    backward.backward = True
+    sources = translator.read([translator.encode_source(source)])
+    [(pieces, _)] = translator.best(sources, 4, Readers(forward, backward))
+    return translator.target_vocabulary.decode(pieces)
 
 
 @pytest.mark.parametrize(
@@ -100,17 +118,29 @@ def test_a_remembered_word_the_search_has_lost_is_put_in_if_the_sentence_is_like
     forward: float, backward: float, taken: bool
 ) -> None:
     translator = tiny_translator(seed=3)
-    sources = translator.read([translator.encode_source("大猫")])
-    [(plain, _)] = translator.best(sources, 4)
-    readers = Readers(
-        Overlooked(translator, "zebra", forward),
-        Overlooked(translator, "zebra", backward, backward=True),
-    )
-    [(helped, _)] = translator.best(sources, 4, readers)
-    decode = translator.target_vocabulary.decode
-    assert "zebra" not in decode(plain)
-    assert decode(helped).split().count("zebra") == taken
-    assert taken or helped == plain
+    plain = translate(translator, "大猫", None)
+    readers = [Overlooked(translator, "zebra", worth=worth) for worth in (forward, backward)]
+    text = helped(translator, "大猫", *readers)
+    assert "zebra" not in plain
+    assert text.split().count("zebra") == taken
+    assert taken or text == plain
+
+
+@pytest.mark.parametrize(("difference", "taken"), [(-0.1, False), (0.1, True)])
+def test_a_word_of_many_pieces_is_not_put_in_for_having_many(difference: float, taken: bool) -> None:
+    source = "今天天气真好。"
+    sources = chinese().read([chinese().encode_source(source)])
+    [(pieces, mean)] = chinese().best(sources, 4)
+    known = mean * (len(pieces) + 1) + difference
+    readers = [Overlooked(chinese(), "Xyzzyqux", worth=0.0, known=known) for _ in range(2)]
+    assert ("Xyzzyqux" in helped(chinese(), source, *readers)) == taken
+
+
+def test_at_most_three_words_are_put_in_and_none_for_the_papers_memory() -> None:
+    source, words = "我们明天早上在火车站见面。", ("zebra", "gnu", "yak", "ibex", "okapi")
+    for looks, most in ((True, 3), (False, 0)):
+        readers = [Overlooked(chinese(), *words, worth=90.0, looks=looks) for _ in range(2)]
+        assert len(set(helped(chinese(), source, *readers).split()) & set(words)) == most
 
 
 def exchanges(draft: str, *terms: str) -> list[str]:

