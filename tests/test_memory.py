@@ -186,6 +186,18 @@ def test_an_exchange_does_not_double_the_end_of_a_phrase() -> None:
     assert "The big blue whale is here." in exchanges("The big whale is here.", "blue whale")
 
 
+@pytest.mark.parametrize(
+    ("draft", "term", "doubled"),
+    [
+        ("It is in silicon valley now.", "Silicon Valley", ("silicon silicon", "valley valley")),
+        ("I saw the president.", "The President", ("the the", "president president")),
+    ],
+)
+def test_an_exchange_doubles_nothing_in_another_case(draft: str, term: str, doubled: tuple[str, ...]) -> None:
+    found = [text.lower() for text in exchanges(draft, term)]
+    assert not [text for text in found for words in doubled if words in text]
+
+
 def test_a_draft_keeps_the_small_letter_of_a_glossary_term() -> None:
     memory = RevisionMemory(chinese())
     memory.add("苹果", "apple")

@@ -9,7 +9,7 @@ from torch import Tensor
 from camit.search.direction import Direction
 from camit.search.grid import spell
 from camit.search.problem import Copy, Phrase, Span
-from camit.search.rules import fitting_spellings, occurrences
+from camit.search.rules import fitting_spellings
 from camit.text import says_something
 
 
@@ -18,33 +18,33 @@ def exchanged(
 ) -> dict[Phrase, float]:
     """The sentences with one word exchanged for what is offered in its place, and how probable the memory
     finds that; `logits` [pieces + 1, vocabulary] along the sentence say how a word is spelled there."""
+    vocabulary = forward.vocabulary
+    words = vocabulary.words(pieces)
+    texts, places = [w.text.lower() for w in words], {w.start: n for n, w in enumerate(words)}
     found: dict[Phrase, float] = {}
     for (start, stop), copy in offers:
-        left, word, right = pieces[:start], pieces[start:stop], pieces[stop:]
+        wanted = [word.text.lower() for word in vocabulary.words(copy.spellings[0])]
+        if not _may_go(texts, places[start], wanted, copy.times):
+            continue
+        left, right = pieces[:start], pieces[stop:]
         ways = fitting_spellings(forward, copy, left, (right,))
         fitting = [way for way in ways if not right or forward.boundary(way[-1], right[0])]
-        if not fitting or not _missing(forward, copy, pieces, word) or _before_itself(copy, right):
-            continue
-        [(way, _)] = spell(forward, fitting, logits[start], left)
-        sentence = (*left, *way, *right)
-        found[sentence] = max(copy.probability, found.get(sentence, 0.0))
+        if fitting:
+            [(way, _)] = spell(forward, fitting, logits[start], left)
+            sentence = (*left, *way, *right)
+            found[sentence] = max(copy.probability, found.get(sentence, 0.0))
     return found
 
 
-def _before_itself(copy: Copy, right: Phrase) -> bool:
-    """Or before its own end: "blue whale whale"."""
-    known = (*copy.spellings, *copy.attached)
-    return any(right[:n] == way[-n:] for way in known for n in range(1, len(way) + 1))
-
-
-def _missing(forward: Direction, copy: Copy, pieces: Phrase, word: Phrase) -> bool:
-    """Does the sentence lack the remembered word, and may this one go? A mark may not, nor what begins with
-    the remembered word: most often it is its plural."""
-    known = (*copy.spellings, *copy.attached)
-    decode = forward.vocabulary.decode
-    there, wanted = decode(word).lower(), decode(copy.spellings[0]).lower()
-    return (
-        says_something(there)
-        and not there.startswith(wanted)
-        and occurrences(forward, pieces, known) < copy.times
-    )
+def _may_go(texts: list[str], at: int, wanted: list[str], times: int) -> bool:
+    """May the word at this place go for the wanted one? A mark may not, nor what begins with it: most often
+    it is its plural. And no word may where the wanted one stands as often as it should, or would be doubled:
+    "blue whale whale"."""
+    left, gone, right = " ".join(texts[:at]), texts[at], " ".join(texts[at + 1 :])
+    if not says_something(gone) or gone.startswith(" ".join(wanted)):
+        return False
+    if sum(texts[n : n + len(wanted)] == wanted for n in range(len(texts))) >= times:
+        return False
+    begins = tuple(" ".join(wanted[: n + 1]) for n in range(len(wanted)))
+    ends = tuple(" ".join(wanted[n:]) for n in range(len(wanted)))
+    return not left.endswith(begins) and not right.startswith(ends)
