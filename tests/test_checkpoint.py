@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -223,3 +225,14 @@ def test_loading_under_inference_mode_gives_a_model_that_can_learn(directory: Pa
 def test_copies_of_a_directory_are_checkpoints_too(directory: Path, tmp_path: Path) -> None:
     shutil.copytree(directory, tmp_path / "copy")
     assert load_checkpoint(tmp_path / "copy").name == "tiny"
+
+
+def test_loading_does_not_wake_the_compiler() -> None:
+    """PyTorch's compiler takes seconds to import, and nothing here uses it."""
+    code = """
+import sys, camit
+with camit.Session(camit.load("zh-en")) as session:
+    session.confirm(session.open("我记得那座教堂。").replace(0, "She"))
+sys.exit("torch._dynamo" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=300).returncode == 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ import safetensors
 import safetensors.torch
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from camit.errors import CheckpointError, InputError
 from camit.networks import Network, NetworkConfig, build
@@ -106,6 +107,21 @@ def languages(name_or_directory: str | os.PathLike[str]) -> tuple[str, str]:
     return config.source.language, config.target.language
 
 
+class _Unfilled(TorchFunctionMode):
+    """Draws no first weights. On the meta device that would make PyTorch import its compiler, for seconds."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> object:
+        if getattr(func, "__name__", "") in ("normal_", "uniform_"):
+            return (*args, *(kwargs or {}).values())[0]
+        return func(*args, **(kwargs or {}))
+
+
 @torch.inference_mode(False)  # what is loaded under it could never learn
 def load_checkpoint(name_or_directory: str | os.PathLike[str]) -> Checkpoint:
     """Read and check a checkpoint; weights become float32, ready to translate."""
@@ -127,7 +143,8 @@ def load_checkpoint(name_or_directory: str | os.PathLike[str]) -> Checkpoint:
             f"{directory}/config.json names the weights {config.weights!r}; known: {_WEIGHTS}."
         )
     weights = read_tensors(directory / config.weights, config.digest)
-    with torch.device("meta"):  # names and shapes without memory: the stored weights become the network's own
+    # Names and shapes without memory: the stored weights become the network's own.
+    with torch.device("meta"), _Unfilled():
         network = build(config.network)
     load_weights(network, weights, directory / config.weights)
     network.eval()
