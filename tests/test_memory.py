@@ -202,7 +202,8 @@ def test_a_draft_keeps_the_small_letter_of_a_glossary_term() -> None:
     memory = RevisionMemory(chinese())
     memory.add("苹果", "apple")
     for source in ("我喜欢苹果。", "他昨天买了一个苹果，很高兴。"):
-        assert " apple" in translate(chinese(), source, memory)
+        text = translate(chinese(), source, memory)
+        assert " apple" in text and "Apple" not in text
 
 
 def test_what_is_on_offer_along_a_sentence_has_its_place_there() -> None:
