@@ -21,8 +21,8 @@ import camit
 from camit import plan as planning
 from camit.errors import CamitError, InputError, SessionError
 from camit.networks import Features
-from camit.search.problem import Copy, Mixed
-from camit.search.revise import Protocol, Readers
+from camit.search.problem import Copy, Mixed, Readers
+from camit.search.revise import Protocol
 from camit.soak import chance
 from camit.soak.oracle import Action, Oracle, Violation
 from camit.text import fold
@@ -529,7 +529,10 @@ class Offering:
     def offers(self, features: Features, pieces: object) -> list[tuple[tuple[int, int], Copy]]:
         raise NotImplementedError
 
-    def mix(self, features: Features, logp: torch.Tensor, sentences: object) -> Mixed:
+    def shares(self, features: Features) -> torch.Tensor:
+        raise NotImplementedError
+
+    def mix(self, shares: torch.Tensor, logp: torch.Tensor, sentences: object) -> Mixed:
         raise NotImplementedError
 
 

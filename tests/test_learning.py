@@ -218,11 +218,45 @@ def test_lessons_work_where_everything_else_runs_without_gradients() -> None:
 
 def test_a_lesson_that_fading_undoes_says_that_the_guard_left_no_room() -> None:
     translator = tiny_translator()
-    teacher = learner(translator, margin=0.01, rate=0.05)
+    teacher = learner(translator, margin=0.001, rate=0.05)
     pair = lesson_of(translator, "猫 红", "the red cat ran.")
     lessons = [teacher.learn(*pair) for _ in range(12)]
     refused = [lesson.reason for lesson in lessons if not lesson.accepted]
     assert refused and set(refused) == {"the guard leaves no room for it beside what was learned before"}
+
+
+def test_a_weight_moves_by_its_gradient_over_its_usual_size() -> None:
+    """Weights that every sentence pulls at would drown what is special about this one."""
+    teach = {"margin": 9.0, "clip": 1e9, "rate": 1e-3, "weight": 0.0}
+    pair = ("猫 红", "the red cat ran.")
+
+    def step(replay: list[tuple[str, str]]) -> dict[str, Tensor]:
+        translator = tiny_translator()
+        before = weights(translator)
+        settings = replace(LearningSettings(), **teach)  # type: ignore[arg-type]
+        OnlineLearner(translator, settings=settings, guard=[], replay=replay).learn(
+            *lesson_of(translator, *pair)
+        )
+        return {name: w - before[name] for name, w in weights(translator).items()}
+
+    plain, scaled = step([]), step([pair])
+    moved = [name for name in plain if plain[name].any()]
+    assert moved
+    assert all((plain[name] * scaled[name] >= 0).all() for name in moved)
+    # Measured on this very sentence every gradient is of its usual size: all large ones move about as far.
+    before, after = (torch.cat([step[name].abs().flatten() for name in moved]) for step in (plain, scaled))
+    large = before > before.median()
+    assert after[large].std() / after[large].mean() < 0.5 * before[large].std() / before[large].mean()
+
+
+def test_a_short_sentence_moves_less_than_a_long_one() -> None:
+    def moved(text: str) -> float:
+        translator = tiny_translator()
+        before = weights(translator)
+        learner(translator, margin=9.0, weight=0.0).learn(*lesson_of(translator, "猫 红", text))
+        return float(torch.cat([(w - before[n]).flatten() for n, w in weights(translator).items()]).norm())
+
+    assert moved("the cat ran.") < moved("the cat ran, the cat sat, not a big red dog.")
 
 
 def test_the_papers_step_moves_every_weight_a_little() -> None:

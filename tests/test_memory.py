@@ -20,8 +20,7 @@ from camit.memory import MemoryEntry, MemorySnapshot, RevisionMemory
 from camit.networks import Features
 from camit.search.exchange import exchanged
 from camit.search.grid import search
-from camit.search.problem import Copy, Mixed, Phrase, Problem, Span
-from camit.search.revise import Readers
+from camit.search.problem import Copy, Mixed, Phrase, Problem, Readers, Span
 from camit.search.rules import fitting_spellings, occurrences
 from camit.search.scoring import follow, score
 from camit.text import UNK
@@ -90,7 +89,10 @@ class Overlooked:
         copies = [Copy((tuple(self._vocabulary.encode(word)),), 0.5, 1) for word in self._words]
         return [((w.start, w.stop), copy) for w in self._vocabulary.words(pieces) for copy in copies]
 
-    def mix(self, features: Features, logp: torch.Tensor, sentences: Sequence[Phrase]) -> Mixed:
+    def shares(self, features: Features) -> torch.Tensor:
+        return torch.zeros(*features.s.shape[:2], 0)
+
+    def mix(self, shares: torch.Tensor, logp: torch.Tensor, sentences: Sequence[Phrase]) -> Mixed:
         mixed = logp.clone()
         for row, pieces in enumerate(sentences):
             text = self._vocabulary.decode(pieces[::-1] if self.backward else pieces)
@@ -370,11 +372,48 @@ def test_a_first_translation_is_worth_what_reading_it_again_says() -> None:
     assert readers is not None
     [(pieces, value)] = chinese().best(sources, 4, readers)
     directions = chinese().directions
-    total = 0.0
-    for direction, reader in ((directions.forward, readers.forward), (directions.backward, readers.backward)):
-        read = score(direction, sources.start(direction), [0], [pieces])
-        total += float(reader.mix(read.features, read.logp, [direction.order(pieces)]).logp.sum())
+    ahead = score(directions.forward, sources.forward, [0], [pieces])
+    behind = score(directions.backward, sources.backward, [0], [pieces])
+    shares = readers.shares(ahead.features, behind.features, [pieces])
+    total = float(readers.forward.mix(shares[0], ahead.logp, [pieces]).logp.sum())
+    total += float(readers.backward.mix(shares[1], behind.logp, [pieces[::-1]]).logp.sum())
     assert value == pytest.approx(total / (2 * (len(pieces) + 1)), abs=1e-4)
+
+
+@torch.inference_mode()
+def test_both_decoders_copy_a_word_of_a_known_sentence_with_the_mean_of_what_they_give_it() -> None:
+    memory = RevisionMemory(chinese())
+    memory.add("苹果", "apple")
+    memory.add("绿苹果", "green apple")
+    source = "我喜欢绿苹果和红苹果。"
+    vocabulary, directions = chinese().target_vocabulary, chinese().directions
+    sentences = [tuple(vocabulary.encode(t)) for t in ("I like green apple and apple.", "Apples", "I like")]
+    sources = chinese().read([chinese().encode_source(source)])
+    start = torch.zeros(len(sentences), dtype=torch.long)
+    ahead = follow(directions.forward, sources.forward.select(start), sentences)
+    behind = follow(directions.backward, sources.backward.select(start), sentences)
+    readers = memory.readers(source)
+    assert readers is not None
+    alone = readers.forward.shares(ahead), readers.backward.shares(behind)
+    forward, backward = readers.shares(ahead, behind, sentences)
+    pieces = sentences[0]
+    words = vocabulary.words(pieces)
+    for entry, (first, last) in ((0, (3, 3)), (0, (5, 5)), (1, (2, 3))):  # a phrase is begun at either end
+        at = 0, words[first].start, entry
+        mirrored = 0, len(pieces) - words[last].stop, entry
+        assert forward[at] == backward[mirrored]
+        assert float(forward[at]) == pytest.approx(float(alone[0][at] + alone[1][mirrored]) / 2)
+        assert alone[0][at] != alone[1][mirrored]
+    assert torch.equal(forward[0, len(pieces)], alone[0][0, len(pieces)])  # the end is no word
+    assert torch.equal(forward[2, words[1].start, 1:], alone[0][2, words[1].start, 1:])  # nor room for two
+
+    paper = RevisionMemory(chinese(), preset="paper", active_from=1)
+    paper.add("苹果", "apple")
+    readers = paper.readers(source)
+    assert readers is not None
+    shares = readers.shares(ahead, behind, sentences)
+    assert torch.equal(shares[0], readers.forward.shares(ahead))
+    assert torch.equal(shares[1], readers.backward.shares(behind))
 
 
 @torch.inference_mode()
@@ -655,8 +694,11 @@ def test_behind_an_opening_mark_the_attached_word_is_the_copy(backward: bool) ->
         with torch.inference_mode():
             sources = chinese().read([chinese().encode_source(source)])
             scored = score(direction, sources.start(direction), [0], [pieces])
-            mixed = _reader(readers, backward).mix(
-                scored.features, torch.full_like(scored.logp, -9.0), [direction.order(pieces)]
+            reader = _reader(readers, backward)
+            mixed = reader.mix(
+                reader.shares(scored.features),
+                torch.full_like(scored.logp, -9.0),
+                [direction.order(pieces)],
             )
         assert len(mixed.copied[0]) == copied
 
@@ -808,7 +850,7 @@ def test_along_a_known_sentence_a_copied_word_has_the_mixed_probability() -> Non
     sources = translator.read([translator.encode_source("猫")])
     with torch.inference_mode():
         scored = score(translator.directions.forward, sources.forward, [0], [pieces])
-        mixed = _reader(readers).mix(scored.features, scored.logp, [pieces])
+        mixed = _reader(readers).mix(_reader(readers).shares(scored.features), scored.logp, [pieces])
     assert mixed.copied == [[(1, len(pieces), entry.id)]]
     theta = float(mixed.theta[0, 1])
     alone = float(scored.logp[0, 1 : len(pieces)].sum().exp())

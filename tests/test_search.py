@@ -607,7 +607,10 @@ class OffersOneWord:
     def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
         raise NotImplementedError
 
-    def mix(self, features: Features, logp: torch.Tensor, sentences: Sequence[Phrase]) -> Mixed:
+    def shares(self, features: Features) -> torch.Tensor:
+        raise NotImplementedError
+
+    def mix(self, shares: torch.Tensor, logp: torch.Tensor, sentences: Sequence[Phrase]) -> Mixed:
         raise NotImplementedError
 
 

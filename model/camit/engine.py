@@ -16,8 +16,8 @@ from camit import plan as planning
 from camit.errors import InputError
 from camit.memory import RevisionMemory
 from camit.plan import Gap, Plan, Version
-from camit.search.problem import Phrase
-from camit.search.revise import Readers, Searcher, Settings
+from camit.search.problem import Phrase, Readers
+from camit.search.revise import Searcher, Settings
 from camit.search.scoring import Sources
 from camit.search.words import Candidate, words_between
 from camit.text import SPECIALS
@@ -110,5 +110,4 @@ class Engine:
 
     def _tokens(self, read: Read, pieces: Phrase, readers: Readers | None) -> tuple[Token, ...]:
         """A sentence as tokens with all that is shown of them."""
-        reader = readers.forward if readers else None
-        return self._translator.tokens(read.sources, [0], [read.text], [read.ids], [pieces], reader)[0]
+        return self._translator.tokens(read.sources, [0], [read.text], [read.ids], [pieces], readers)[0]

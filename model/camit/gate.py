@@ -24,8 +24,9 @@ from torch.nn import functional as F
 from camit.checkpoint import load_weights, read_tensors, write_atomically
 from camit.networks import Features
 from camit.search.direction import Direction
-from camit.search.problem import Copy, Mixed, Phrase, Span
+from camit.search.problem import Copy, Mixed, Phrase, Readers, Span
 from camit.search.rules import fitting_spellings
+from camit.text import Vocabulary
 
 FILE = "memory.safetensors"
 # What speaks for an entry at a step. Measured on held-out documents (gain of log-probability per 1,000
@@ -163,6 +164,7 @@ class MemoryReader:
         trust: Tensor | None = None,
     ) -> None:
         self.ids = tuple(ids)
+        self.vocabulary = direction.vocabulary
         self._direction = direction
         self._gate = gate
         self._cut = cut
@@ -177,6 +179,7 @@ class MemoryReader:
             self._spellings[word] = self._spellings.get(word, Spellings((), ())).joined(ways)
             self._times[word] = max(self._times.get(word, 0), count)
         self._repeated = len(self._times) < len(self._words)
+        self.lengths = _lengths(direction.vocabulary, self._ways)
         # Outside a word list: the network can only say UNK, and its chance of that is added in the search.
         listed = len(direction.vocabulary)
         self._outside = {
@@ -228,12 +231,11 @@ class MemoryReader:
                 found[n].append((at, share))
         return [list(self._worth(row).values()) for row in found]
 
-    def mix(self, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
+    def mix(self, shares: Tensor, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
         """P_j = (1 - theta_j) P_j + theta_j r_j along known sentences (in the order of the direction).
 
         A remembered word has its probability in whichever of its spellings stands there.
         """
-        shares = self.shares(features)
         worth = (shares >= self._least).any(dim=2)
         theta = torch.zeros_like(logp)
         mixed = logp.clone()
@@ -352,3 +354,35 @@ class MemoryReader:
             if compared or not added or direction.vocabulary.begins(before):
                 return copy, len(spelling)
         return None, 0
+
+
+def _lengths(vocabulary: Vocabulary, spellings: Sequence[Spellings]) -> dict[int, Tensor]:
+    """Which entries have how many words."""
+    found: dict[int, list[int]] = {}
+    for entry, ways in enumerate(spellings):
+        found.setdefault(len(vocabulary.words(ways.spaced[0])), []).append(entry)
+    return {length: torch.tensor(entries) for length, entries in found.items()}
+
+
+class AgreedReaders(Readers):
+    """Two readers with one opinion of known sentences: there a word is copied with the mean of what they
+    give it.
+
+    Where one of the decoders alone knows that a remembered word belongs here, the other one's "surely not"
+    would count as much as its own words do, and the word is lost.
+    """
+
+    forward: MemoryReader
+    backward: MemoryReader
+
+    def shares(self, ahead: Features, behind: Features, sentences: Sequence[Phrase]) -> tuple[Tensor, Tensor]:
+        forward, backward = (shares.clone() for shares in super().shares(ahead, behind, sentences))
+        for row, pieces in enumerate(sentences):
+            words = self.forward.vocabulary.words(pieces)
+            for length, entries in self.forward.lengths.items():
+                # A phrase is begun at its first word by the one, at its last by the other.
+                begin = torch.tensor([word.start for word in words[: len(words) - length + 1]])
+                end = torch.tensor([len(pieces) - word.stop for word in words[length - 1 :]])
+                here, there = (row, begin.long()[:, None], entries), (row, end.long()[:, None], entries)
+                forward[here] = backward[there] = (forward[here] + backward[there]) / 2
+        return forward, backward

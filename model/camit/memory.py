@@ -35,10 +35,9 @@ from camit.alignment import (
 )
 from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError, SessionError
-from camit.gate import Gates, Keys, Match, MemoryReader, Spellings
+from camit.gate import AgreedReaders, Gates, Keys, Match, MemoryReader, Spellings
 from camit.networks import Features
-from camit.search.problem import Phrase, Span
-from camit.search.revise import Readers
+from camit.search.problem import Phrase, Readers, Span
 from camit.search.scoring import follow, score
 from camit.text import SPACE, SPECIALS, UNK, Vocabulary, normalise, says_something
 from camit.translator import MAX_SOURCE_PIECES, Translator, copied_words
@@ -381,10 +380,10 @@ class RevisionMemory:
             )
             for direction in (self._translator.directions.forward, self._translator.directions.backward)
         )
-        return Readers(forward, backward)
+        return (Readers if paper else AgreedReaders)(forward, backward)
 
     def weights(self, draft: Known) -> MemoryWeights:
-        """theta per token, r per token and entry along a draft, as the forward decoder reads the memory now.
+        """theta per token, r per token and entry along a draft, as the memory is read now.
 
         theta is what the draft's tokens have, as long as the memory is the one they were written with. Where
         it is 0, nothing may be copied and r is 0 too.
@@ -396,18 +395,20 @@ class RevisionMemory:
             return MemoryWeights((0.0,) * len(words), ((0.0,) * len(entries),) * len(words), entries)
         reader = readers.forward
         assert isinstance(reader, MemoryReader)
+        directions = self._translator.directions
         with torch.inference_mode():
             sources = self._translator.read([self._translator.encode_source(draft.source)])
-            scored = score(self._translator.directions.forward, sources.forward, [0], [draft.pieces])
-            mixed = reader.mix(scored.features, scored.logp, [draft.pieces])
-            places = [at for at, _ in copied_words(words, mixed.copied[0])]
-            shares = reader.shares(scored.features)[0, places].tolist()  # [words, entries read]
-            theta = mixed.theta[0, places].tolist()
+            scored = score(directions.forward, sources.forward, [0], [draft.pieces])
+            behind = follow(directions.backward, sources.backward, [draft.pieces])
+            shares, _ = readers.shares(scored.features, behind, [draft.pieces])
+            mixed = reader.mix(shares, scored.logp, [draft.pieces])
+        places = [at for at, _ in copied_words(words, mixed.copied[0])]
         r = []
-        for at, row in zip(places, shares, strict=True):
-            read = dict(zip(reader.ids, reader.r(row, draft.pieces[:at]), strict=True))
+        for at in places:
+            parts = reader.r(shares[0, at].tolist(), draft.pieces[:at])
+            read = dict(zip(reader.ids, parts, strict=True))
             r.append(tuple(read.get(entry, 0.0) for entry in entries))
-        return MemoryWeights(tuple(theta), tuple(r), entries)
+        return MemoryWeights(tuple(mixed.theta[0, places].tolist()), tuple(r), entries)
 
     def keys(self, way: Literal["forward", "backward"] = "forward") -> Keys:
         """s' and c' of all entries for one decoder, as the weights have them now, in the order of `entries`.

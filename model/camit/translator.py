@@ -14,9 +14,9 @@ from torch import nn
 
 from camit.checkpoint import Checkpoint, digest_of, load_checkpoint
 from camit.errors import InputError
-from camit.search.problem import Phrase, Reader
-from camit.search.revise import Readers, Searcher, Settings
-from camit.search.scoring import Directions, Sources, read_sources, score
+from camit.search.problem import Phrase, Readers
+from camit.search.revise import Searcher, Settings
+from camit.search.scoring import Directions, Sources, follow, read_sources, score
 from camit.text import Word, detokenise, normalise, screen_words
 from camit.tokens import SourceToken, Token
 
@@ -166,11 +166,15 @@ class Translator:
         texts: Sequence[str],
         ids: Sequence[Sequence[int]],
         sentences: Sequence[Phrase],
-        reader: Reader | None = None,
+        readers: Readers | None = None,
     ) -> list[tuple[Token, ...]]:
-        """Sentences of pieces as tokens with probability and attention, from one teacher-forced pass."""
+        """Sentences of pieces as tokens with probability and attention, as the forward decoder reads them."""
         scored = score(self.directions.forward, sources.forward, rows, sentences)
-        mixed = reader.mix(scored.features, scored.logp, sentences) if reader else None
+        mixed = None
+        if readers is not None:
+            behind = follow(self.directions.backward, sources.backward.select(torch.tensor(rows)), sentences)
+            shares, _ = readers.shares(scored.features, behind, sentences)
+            mixed = readers.forward.mix(shares, scored.logp, sentences)
         logps = (mixed.logp if mixed else scored.logp).tolist()
         thetas = mixed.theta.tolist() if mixed else None
         result = []

@@ -98,8 +98,23 @@ class Reader(Protocol):
         """The words of a known sentence, in the order of the text, and what would be copied in their place;
         `features`: one row."""
 
-    def mix(self, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
-        """The same for known sentences (in the order of the direction), for rescoring and for showing."""
+    def shares(self, features: Features) -> Tensor:
+        """theta * r: the probability of copying each entry. [rows, n, entries]"""
+
+    def mix(self, shares: Tensor, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
+        """P_j along known sentences (in the order of the direction), for rescoring and for showing."""
+
+
+@dataclass(frozen=True)
+class Readers:
+    """The revision memory as the two decoders read it."""
+
+    forward: Reader
+    backward: Reader
+
+    def shares(self, ahead: Features, behind: Features, sentences: Sequence[Phrase]) -> tuple[Tensor, Tensor]:
+        """The shares of both readers along known sentences, which both decoders have read."""
+        return self.forward.shares(ahead), self.backward.shares(behind)
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from camit.networks import Features
 from camit.search.direction import Direction
 from camit.search.exchange import exchanged
 from camit.search.grid import PATIENCE, Prefixes, search
-from camit.search.problem import Phrase, Problem, Reader, Span, Written
+from camit.search.problem import Phrase, Problem, Reader, Readers, Span, Written
 from camit.search.scoring import Directions, Scored, Sources, follow, score
 from camit.search.sides import Part, Side
 
@@ -40,14 +40,6 @@ LENGTH = 0.5  # of a revision, on dialogue with stability 0.7: 0.4 to 0.8 differ
 MENDS = 3  # remembered words that are put into a draft afterwards, at most
 TRIED = 8  # sentences that are read for each of them
 READ_AT_ONCE = 2_000  # pieces of whole sentences; with a vocabulary of 8,000 their scores take 64 MB
-
-
-@dataclass(frozen=True)
-class Readers:
-    """The revision memory as the two decoders read it."""
-
-    forward: Reader
-    backward: Reader
 
 
 @dataclass(frozen=True)
@@ -397,8 +389,24 @@ class Searcher:
     ) -> list[float]:
         """How well whole sentences fit: log-probability, mean of both decoders, by length to the `length`.
 
-        What the passes have found out of it already is given.
+        `ahead` and `behind`: what the passes have found out of it already.
         """
+        if self.readers is None:
+            totals = self._apart(rows, sentences, ahead, behind)
+        else:
+            totals = self._together(self.readers, rows, sentences)
+        return [
+            total / (2 * (len(pieces) + 1) ** length) for total, pieces in zip(totals, sentences, strict=True)
+        ]
+
+    def _apart(
+        self,
+        rows: Sequence[int],
+        sentences: Sequence[Phrase],
+        ahead: Sequence[float | None] | None,
+        behind: Sequence[float | None] | None,
+    ) -> list[float]:
+        """Sum of both decoders, neither of which has to know of the other."""
         totals = [0.0] * len(sentences)
         for direction, known in ((self.directions.forward, ahead), (self.directions.backward, behind)):
             known = known or [None] * len(sentences)
@@ -412,9 +420,26 @@ class Searcher:
                 total + (found[n] if logp is None else logp)
                 for n, (total, logp) in enumerate(zip(totals, known, strict=True))
             ]
-        return [
-            total / (2 * (len(pieces) + 1) ** length) for total, pieces in zip(totals, sentences, strict=True)
-        ]
+        return totals
+
+    def _together(self, readers: Readers, rows: Sequence[int], sentences: Sequence[Phrase]) -> list[float]:
+        """The same with a memory, where what a word is worth depends on what both decoders read."""
+        forward, backward = self.directions.forward, self.directions.backward
+        totals: list[float] = []
+        for chosen in _slices(range(len(sentences)), sentences):
+            self.check()
+            read = [sentences[n] for n in chosen]
+            ahead, behind = (
+                score(direction, self.sources.start(direction), [rows[n] for n in chosen], read)
+                for direction in (forward, backward)
+            )
+            shares = readers.shares(ahead.features, behind.features, read)
+            mixed = (
+                readers.forward.mix(shares[0], ahead.logp, read),
+                readers.backward.mix(shares[1], behind.logp, list(map(backward.order, read))),
+            )
+            totals.extend((mixed[0].logp + mixed[1].logp).sum(1).tolist())
+        return totals
 
     def _read(self, direction: Direction, rows: Sequence[int], sentences: Sequence[Phrase]) -> _Reading:
         """Whole sentences as one decoder reads them, with the memory if there is one."""
@@ -424,7 +449,8 @@ class Searcher:
         )
         if reader is not None:
             ordered = [direction.order(pieces) for pieces in sentences]
-            scored = replace(scored, logp=reader.mix(scored.features, scored.logp, ordered).logp)
+            mixed = reader.mix(reader.shares(scored.features), scored.logp, ordered)
+            scored = replace(scored, logp=mixed.logp)
         lists = [row[: n + 1] for row, n in zip(scored.logp.tolist(), scored.lengths, strict=True)]
         return _Reading(scored, lists)
 

@@ -19,8 +19,7 @@ from torch import Tensor
 from camit.networks import Features, State
 from camit.search.direction import Direction
 from camit.search.grid import spell
-from camit.search.problem import Copy, Phrase, Reader
-from camit.search.revise import Readers
+from camit.search.problem import Copy, Phrase, Reader, Readers
 from camit.search.scoring import Directions, Sources
 from camit.search.threads import threads_for
 from camit.text import SPACE, SPECIALS, Vocabulary

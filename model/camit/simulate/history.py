@@ -10,8 +10,7 @@ from typing import Literal
 from camit.learning import Lesson, OnlineLearner
 from camit.memory import RevisionMemory
 from camit.plan import Version, written
-from camit.search.problem import Phrase, Span
-from camit.search.revise import Readers
+from camit.search.problem import Phrase, Readers, Span
 from camit.simulate.rounds import Round
 from camit.simulate.screen import words
 from camit.simulate.users import Judge, Reference, matches
