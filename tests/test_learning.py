@@ -172,9 +172,10 @@ def test_what_was_learned_is_data_that_another_translator_takes_up() -> None:
     pupil = learner(other, margin=1.0, replay=0)
     pupil.load_offset(teacher.offset())
     assert same(weights(other), weights(translator))
-    # The guard compares with the base model, also when the first lesson comes after a restore.
+    # Guard and size of gradients are the base model's, also when the first lesson comes after a restore.
     pair = lesson_of(translator, "狗", "a dog sat.")
     assert pupil.learn(*pair).guard == pytest.approx(teacher.learn(*pair).guard, abs=1e-6)
+    assert same(weights(other), weights(translator))
     pupil.reset()
     assert same(weights(other), weights(tiny_translator()))
 
@@ -197,15 +198,19 @@ def test_learned_weights_of_another_model_are_refused() -> None:
 
 def test_a_lesson_that_is_broken_off_leaves_nothing_behind() -> None:
     translator = tiny_translator()
-    before = weights(translator)
-    for after in range(1, 8):
+    before, pair = weights(translator), lesson_of(translator, "猫 红", "the red cat ran.")
+    moved = []
+    for after in range(1, sum(1 for _ in learner(tiny_translator(), margin=1.0).study(*pair)) + 1):
         teacher = learner(translator, margin=1.0)
-        steps = teacher.study(*lesson_of(translator, "猫 红", "the red cat ran."))
+        steps = teacher.study(*pair)
         for _ in range(after):
             next(steps)
+        moved.append(not same(weights(translator), before))
         steps.close()
         assert same(weights(translator), before)
         assert teacher.lessons == ()
+        assert teacher.snapshot()[2] == 0  # the replay set begins anew too
+    assert any(moved)
 
 
 def test_lessons_work_where_everything_else_runs_without_gradients() -> None:
@@ -247,6 +252,19 @@ def test_a_weight_moves_by_its_gradient_over_its_usual_size() -> None:
     before, after = (torch.cat([step[name].abs().flatten() for name in moved]) for step in (plain, scaled))
     large = before > before.median()
     assert after[large].std() / after[large].mean() < 0.5 * before[large].std() / before[large].mean()
+
+
+def test_without_sentences_to_measure_gradients_on_a_lesson_is_a_small_step() -> None:
+    def moved(guard: list[tuple[str, str]], replay: list[tuple[str, str]]) -> float:
+        translator = tiny_translator()
+        before = weights(translator)
+        teacher = OnlineLearner(translator, settings=LearningSettings(margin=9.0), guard=guard, replay=replay)
+        assert teacher.learn(*lesson_of(translator, "猫 红", "the red cat ran.")).accepted
+        return float(torch.cat([(w - before[n]).flatten() for n, w in weights(translator).items()]).norm())
+
+    alone = moved([], [])
+    assert alone < moved([], SETS)
+    assert alone < moved(SETS, [])  # measured on the guard set, if there is no other
 
 
 def test_a_short_sentence_moves_less_than_a_long_one() -> None:

@@ -5,7 +5,8 @@ The paper's form: theta_j = sigmoid(W_s s_j + W_c c_j + b) and r_j = softmax(W_1
 adds the evidence e_jt for the entries to the gate, theta_j = sigmoid(W_s s_j + W_c c_j + b + log sum_t exp
 e_jt) with r_j = softmax(e_j) and s_j, c_j of length 1, so that what no entry fits stays shut. Part of the
 evidence is the source: an entry knows the source words it stands for, is read only where they stand, and
-counts more while attention rests on them.
+counts more while attention rests on them. Along a sentence that both decoders have read, they copy a word
+with one probability, the mean (`AgreedReaders`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +28,6 @@ from camit.networks import Features
 from camit.search.direction import Direction
 from camit.search.problem import Copy, Mixed, Phrase, Readers, Span
 from camit.search.rules import fitting_spellings
-from camit.text import Vocabulary
 
 FILE = "memory.safetensors"
 # What speaks for an entry at a step. Measured on held-out documents (gain of log-probability per 1,000
@@ -164,6 +165,7 @@ class MemoryReader:
         trust: Tensor | None = None,
     ) -> None:
         self.ids = tuple(ids)
+        self.words = [spelled.spaced[0] for spelled in spellings]
         self.vocabulary = direction.vocabulary
         self._direction = direction
         self._gate = gate
@@ -179,7 +181,6 @@ class MemoryReader:
             self._spellings[word] = self._spellings.get(word, Spellings((), ())).joined(ways)
             self._times[word] = max(self._times.get(word, 0), count)
         self._repeated = len(self._times) < len(self._words)
-        self.lengths = _lengths(direction.vocabulary, self._ways)
         # Outside a word list: the network can only say UNK, and its chance of that is added in the search.
         listed = len(direction.vocabulary)
         self._outside = {
@@ -356,14 +357,6 @@ class MemoryReader:
         return None, 0
 
 
-def _lengths(vocabulary: Vocabulary, spellings: Sequence[Spellings]) -> dict[int, Tensor]:
-    """Which entries have how many words."""
-    found: dict[int, list[int]] = {}
-    for entry, ways in enumerate(spellings):
-        found.setdefault(len(vocabulary.words(ways.spaced[0])), []).append(entry)
-    return {length: torch.tensor(entries) for length, entries in found.items()}
-
-
 class AgreedReaders(Readers):
     """Two readers with one opinion of known sentences: there a word is copied with the mean of what they
     give it.
@@ -376,13 +369,28 @@ class AgreedReaders(Readers):
     backward: MemoryReader
 
     def shares(self, ahead: Features, behind: Features, sentences: Sequence[Phrase]) -> tuple[Tensor, Tensor]:
-        forward, backward = (shares.clone() for shares in super().shares(ahead, behind, sentences))
+        forward, backward = super().shares(ahead, behind, sentences)
         for row, pieces in enumerate(sentences):
             words = self.forward.vocabulary.words(pieces)
-            for length, entries in self.forward.lengths.items():
+            for length, entries in self._lengths.items():
                 # A phrase is begun at its first word by the one, at its last by the other.
-                begin = torch.tensor([word.start for word in words[: len(words) - length + 1]])
-                end = torch.tensor([len(pieces) - word.stop for word in words[length - 1 :]])
-                here, there = (row, begin.long()[:, None], entries), (row, end.long()[:, None], entries)
+                spans = zip(words, words[length - 1 :], strict=False)
+                ends = [(first.start, len(pieces) - last.stop) for first, last in spans]
+                begin, end = torch.tensor(ends, dtype=torch.long).view(-1, 2, 1).unbind(1)
+                here, there = (row, begin, entries), (row, end, entries)
                 forward[here] = backward[there] = (forward[here] + backward[there]) / 2
-        return forward, backward
+        # Words and phrases that begin in one place may end in several, each with a mean of its own.
+        return _at_most_one(forward), _at_most_one(backward)
+
+    @cached_property
+    def _lengths(self) -> dict[int, Tensor]:
+        """Which entries have how many words."""
+        found: dict[int, list[int]] = {}
+        for entry, word in enumerate(self.forward.words):
+            found.setdefault(len(self.forward.vocabulary.words(word)), []).append(entry)
+        return {length: torch.tensor(entries) for length, entries in found.items()}
+
+
+def _at_most_one(shares: Tensor) -> Tensor:
+    """Shares [rows, n, entries] that are no more than 1 together at any place."""
+    return shares / shares.sum(2, keepdim=True).clamp(min=1.0)

@@ -14,6 +14,7 @@ Weights are never changed in place: a snapshot is a reference, and restoring it 
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -40,7 +41,9 @@ GUARD, REPLAY = "guard.tsv", "replay.tsv"
 # When the guard set would drift beyond its margin, what was learned fades until this share of it is used, so
 # that not every lesson from then on has to; but to no less than this of itself, or nothing would be learned.
 ROOM, LEAST_KEPT = 0.8, 0.5
-DAMPING = 0.1  # of the mean size of gradients, added to the usual size of each: some are next to nothing
+# Of the mean size of gradients, added to the usual size of each, since some are next to nothing.
+DAMPING = 0.1
+UNMEASURED = 0.25  # of the rate, where no sentences tell how large gradients usually are
 EXPECTED = 64  # pieces of each place that are kept of what the base model expects; the others count together
 
 
@@ -51,24 +54,28 @@ class LearningSettings:
     parameters: Literal["all", "adaptable"] = "adaptable"
     # How far each weight moves: by its gradient over the usual size of it, or all as far.
     #
-    # Measured by how much more probable each next sentence was, before it was learned from, per piece; 349
-    # lines of talks and 519 of dialogue, and by how much the guard set's loss rose. Plain gradients of the
-    # mean over a sentence, rate 0.2: 0.057, 0.064; 2.1 %, 2.7 %. As here: 0.091, 0.065; 2.4 %, 1.3 %, with
-    # rate 1.6 0.056 on talks. Divided by covariances (K-FAC) instead: 0.092, 0.059. Moving all decoder
-    # weights, or learning earlier sentences again, lost most of it.
+    # This and the next were chosen by how much more probable each next sentence was, before it was learned
+    # from (log-probability per piece), and how much the guard set's loss rose, on 349 lines of talks and 519
+    # of dialogue. Plain gradients of the mean over a sentence, rate 0.2, weight 0.5: 0.057 and 0.064, 2.1 and
+    # 2.7 %. As here: 0.089 and 0.064, 2.7 and 1.5 %. Rate 1.6: 0.056 on talks. Weight 0.5: as much, 3.3 and
+    # 2.0 %; none: 0.033 on dialogue. Divided by covariances instead (K-FAC): 0.085 and 0.059, 0.8 and 0.6 %.
+    # Three earlier sentences once more in each step: 0.022 and 0.019.
     step: Literal["scaled", "sign"] = "scaled"
     rate: float = 0.8
     pieces: int = 20  # of a sentence that moves weights by the rate; a shorter one says less
-    clip: float = 3.0  # longest step: a sentence that makes no sense must not turn everything over
+    # The longest gradient, when scaled; nineteen of twenty are shorter. A sentence that makes no sense must
+    # not turn everything over.
+    clip: float = 3.0
     replay: int = 2  # sentences of the replay set in each step
     weight: float = 2.0  # of the replay set beside the confirmed sentence
-    # By how much the guard set's loss may rise above the base model's.
+    # By how much the guard set's loss may rise above the base model's: documents of some hundred lines stay
+    # below it.
     margin: float = 0.05
     guarded: bool = True
     # Whether the end of a sentence (for the backward decoder, its beginning) is learned like its pieces. Each
     # sentence has one: learned each time, it comes ever sooner. On 1,086 lines of dialogue drafts have 6,309
     # words without memory and learning, with both 6,143 if ends are learned (21.8 BLEU) and 6,279 if not
-    # (22.2). On 715 lines of talks it made no difference to BLEU.
+    # (22.2); with plain gradients. On 715 lines of talks it made no difference to BLEU.
     ends: bool = False
 
 
@@ -141,9 +148,10 @@ class OnlineLearner:
             for name, given in zip((GUARD, REPLAY), stored, strict=True)
         )
         self._guard = self._batches(guard, GUARD_STEP)
-        self._replay = self._batches(replay, self.settings.replay) if self.settings.replay else []
+        self._replay = self._batches(replay, self.settings.replay or GUARD_STEP)
         self._next_replay = 0
-        self._usual: list[Tensor] | None = None  # what gradients are divided by; None: not known yet
+        # What gradients are divided by; None: not known yet, empty: nothing to learn it from
+        self._usual: list[Tensor] | None = None
         self._guard_base: float | None = None  # None: what the base model expects is not known yet
 
     @property
@@ -278,9 +286,11 @@ class OnlineLearner:
     def _step(self, pair: Pair) -> Generator[None, None, None]:
         settings = self.settings
         parameters = list(self._parameters.values())
-        total = self._gradients(lambda: self._loss(pair, ends=settings.ends) / (2 * settings.pieces))
+        total = self._gradients(
+            lambda: self._loss(self._sources([pair[0]]), pair[1], ends=settings.ends) / (2 * settings.pieces)
+        )
         yield
-        if self._replay:
+        if self._replay and settings.replay:
             batch = self._replay[self._next_replay % len(self._replay)]
             self._next_replay += 1
             held = self._gradients(
@@ -294,6 +304,8 @@ class OnlineLearner:
         else:
             if self._usual:
                 total = [gradient / usual for gradient, usual in zip(total, self._usual, strict=True)]
+            else:
+                rate *= UNMEASURED
             length = math.sqrt(sum(float(gradient.square().sum()) for gradient in total))
             rate *= min(1.0, settings.clip / length) if length else 1.0
         with torch.inference_mode(False), torch.no_grad():
@@ -307,16 +319,22 @@ class OnlineLearner:
             return
         worn = self._state()
         squares = [torch.zeros_like(weights) for weights in self._base.values()]
-        pairs = [pair for batch in self._replay for pair in zip(batch.ids, batch.targets, strict=True)]
-        for pair in pairs:
-            self._put(self._base)
-            found = self._gradients(lambda pair=pair: self._loss(pair, ends=False) / (2 * len(pair[1])))  # type: ignore[misc]
-            self._put(worn)
-            squares = [square + g.square() for square, g in zip(squares, found, strict=True)]
-            yield
+        for batch in self._replay or self._guard:
+            for row in range(len(batch.ids)):
+                self._put(self._base)
+                gradients = self._gradients(functools.partial(self._loss_along, batch, row))
+                self._put(worn)
+                squares = [total + g.square() for total, g in zip(squares, gradients, strict=True)]
+                yield
         sizes = [square.sqrt() for square in squares]
         mean = sum(float(size.sum()) for size in sizes) / sum(size.numel() for size in sizes)
         self._usual = [size / mean + DAMPING for size in sizes] if mean else []
+
+    def _loss_along(self, batch: _Batch, row: int) -> Tensor:
+        """Mean loss per piece of a sentence of the replay or the guard set."""
+        ids, pieces = [batch.ids[row]], batch.targets[row]
+        known = batch.encoded and batch.encoded.select(torch.tensor([row]))
+        return self._loss(self._sources(ids, known), pieces, ends=False) / (2 * max(1, len(pieces)))
 
     def _gradients(self, loss: Callable[[], Tensor]) -> list[Tensor]:
         # inference_mode(False): a worker may run under it, and its tensors cannot learn.
@@ -325,15 +343,14 @@ class OnlineLearner:
             found = torch.autograd.grad(loss(), parameters, allow_unused=True, materialize_grads=True)
         return [gradient.detach() for gradient in found]
 
-    def _sources(self, ids: Sequence[Sequence[int]]) -> Sources:
+    def _sources(self, ids: Sequence[Sequence[int]], encoded: Encoded | None = None) -> Sources:
+        """Sources as the network reads them now; `encoded`, if the encoder has done its part."""
         translator = self._translator
         if not self._frozen_encoder:
             return read_sources(translator.network, translator.directions, ids)
-        with torch.no_grad():
-            encoded = read_sources(translator.network, translator.directions, ids).encoded
-        return self._started(encoded, ids)
-
-    def _started(self, encoded: Encoded, ids: Sequence[Sequence[int]]) -> Sources:
+        if encoded is None:
+            with torch.no_grad():
+                encoded = read_sources(translator.network, translator.directions, ids).encoded
         forward, backward = (d.decoder.start(encoded) for d in self._directions)
         return Sources(encoded, forward, backward, tuple(map(len, ids)))
 
@@ -341,17 +358,17 @@ class OnlineLearner:
     def _directions(self) -> tuple[Direction, Direction]:
         return self._translator.directions.forward, self._translator.directions.backward
 
-    def _loss(self, pair: Pair, *, ends: bool = True) -> Tensor:
-        """Of a confirmed sentence, summed over the pieces of both directions, with or without their ends."""
-        sources = self._sources([pair[0]])
-        places = len(pair[1]) + ends
-        scored = [score(d, sources.start(d), [0], [pair[1]]).logp[:, :places].sum() for d in self._directions]
+    def _loss(self, sources: Sources, pieces: Phrase, *, ends: bool) -> Tensor:
+        """Of one sentence, summed over the pieces of both directions, with or without their ends."""
+        places = len(pieces) + ends
+        scored = [score(d, sources.start(d), [0], [pieces]).logp[:, :places].sum() for d in self._directions]
         return -(scored[0] + scored[1])
 
     def _loss_of(self, pair: Pair) -> float:
         """Mean loss per piece over both directions."""
         with torch.inference_mode():
-            return float(self._loss(pair)) / (2 * (len(pair[1]) + 1))
+            loss = self._loss(self._sources([pair[0]]), pair[1], ends=True)
+            return float(loss) / (2 * (len(pair[1]) + 1))
 
     # Guard and replay
 
@@ -380,9 +397,7 @@ class OnlineLearner:
 
     def _places(self, batch: _Batch) -> list[Tensor]:
         """Log-probabilities [places, vocabulary] along the sentences of a batch, for each direction."""
-        sources = (
-            self._sources(batch.ids) if batch.encoded is None else self._started(batch.encoded, batch.ids)
-        )
+        sources = self._sources(batch.ids, batch.encoded)
         return [distributions(d, sources.start(d), batch.targets) for d in self._directions]
 
     def _drift(self, batch: _Batch, places: Sequence[Tensor]) -> Tensor:

@@ -168,11 +168,15 @@ class Translator:
         sentences: Sequence[Phrase],
         readers: Readers | None = None,
     ) -> list[tuple[Token, ...]]:
-        """Sentences of pieces as tokens with probability and attention, as the forward decoder reads them."""
+        """Sentences of pieces as tokens with probability and attention, as the forward decoder reads them.
+
+        What is copied is for both decoders to say.
+        """
         scored = score(self.directions.forward, sources.forward, rows, sentences)
         mixed = None
         if readers is not None:
-            behind = follow(self.directions.backward, sources.backward.select(torch.tensor(rows)), sentences)
+            start = sources.backward.select(torch.tensor(rows, device=self.network.device))
+            behind = follow(self.directions.backward, start, sentences)
             shares, _ = readers.shares(scored.features, behind, sentences)
             mixed = readers.forward.mix(shares, scored.logp, sentences)
         logps = (mixed.logp if mixed else scored.logp).tolist()

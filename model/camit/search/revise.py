@@ -389,7 +389,7 @@ class Searcher:
     ) -> list[float]:
         """How well whole sentences fit: log-probability, mean of both decoders, by length to the `length`.
 
-        `ahead` and `behind`: what the passes have found out of it already.
+        `ahead` and `behind`: what the passes have found out of it already. With a memory that is not enough.
         """
         if self.readers is None:
             totals = self._apart(rows, sentences, ahead, behind)
