@@ -12,8 +12,8 @@ Origin = Literal["draft", "kept", "changed", "yours"]
 class Token:
     """A word or punctuation mark of a translation.
 
-    `copied_from` is the memory entry it was copied from, `theta` the copy weight of the revision memory where
-    the token begins, or the copied phrase that it belongs to.
+    `copied_from` is the memory entry it was copied from, `theta` the copy weight of the revision memory (the
+    mean of both decoders) where the token begins, or the copied phrase that it belongs to.
     """
 
     text: str
