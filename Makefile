@@ -30,11 +30,13 @@ dev: .venv/dev-$(PINS) ## JupyterLab where every saved change in js/ shows at on
 	@$(JS) install
 	$(JS) run dev & trap "kill $$!" EXIT; ANYWIDGET_HMR=1 $(LAB) example_notebooks
 
+# The checks beside pytest, which leaves the cores idle at times; what they have to say comes last.
 test: .venv/test-$(PINS) ## every check: lint, types, unit tests, notebooks, real browser
 	@$(JS) install
-	@status=0; \
-	$(MAKE) --no-print-directory --keep-going -j2 --output-sync=target checks || status=1; \
+	@status=0; log=$$(mktemp); \
+	$(MAKE) --no-print-directory --keep-going --output-sync=target checks >$$log 2>&1 & \
 	$(MAKE) --no-print-directory pytest || status=1; \
+	wait $$! || status=1; cat $$log; rm $$log; \
 	[ $$status = 0 ] || echo "make test: FAILED, see above" >&2; exit $$status
 
 checks: ruff mypy tsc biome vitest ## all of them but pytest; each has a target of its own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from dataclasses import replace
 from functools import cache
@@ -172,6 +173,7 @@ def test_what_was_learned_is_data_that_another_translator_takes_up() -> None:
     pupil = learner(other, margin=1.0, replay=0)
     pupil.load_offset(teacher.offset())
     assert same(weights(other), weights(translator))
+    pupil.restore((pupil.snapshot()[0], *teacher.snapshot()[1:]))  # as a session does
     # Guard and size of gradients are the base model's, also when the first lesson comes after a restore.
     pair = lesson_of(translator, "狗", "a dog sat.")
     assert pupil.learn(*pair).guard == pytest.approx(teacher.learn(*pair).guard, abs=1e-6)
@@ -265,6 +267,16 @@ def test_without_sentences_to_measure_gradients_on_a_lesson_is_a_small_step() ->
     alone = moved([], [])
     assert alone < moved([], SETS)
     assert alone < moved(SETS, [])  # measured on the guard set, if there is no other
+
+
+def test_later_lessons_are_smaller_steps() -> None:
+    translator = tiny_translator()
+    teacher = learner(translator, margin=9.0, slows=1.0, weight=0.0)
+    pair = lesson_of(translator, "猫 红", "the red cat ran.")
+    gains = [lesson.after - lesson.before for lesson in (teacher.learn(*pair) for _ in range(2))]
+    steady = learner(tiny_translator(), margin=9.0, slows=math.inf, weight=0.0)
+    [_, second] = [lesson.after - lesson.before for lesson in (steady.learn(*pair) for _ in range(2))]
+    assert 0.0 < gains[1] < 0.9 * second
 
 
 def test_a_short_sentence_moves_less_than_a_long_one() -> None:
