@@ -34,9 +34,10 @@ dev: .venv/dev-$(PINS) ## JupyterLab where every saved change in js/ shows at on
 test: .venv/test-$(PINS) ## every check: lint, types, unit tests, notebooks, real browser
 	@$(JS) install
 	@status=0; log=$$(mktemp); \
-	$(MAKE) --no-print-directory --keep-going --output-sync=target checks >$$log 2>&1 & \
+	$(MAKE) --no-print-directory --keep-going --output-sync=target checks >$$log 2>&1 & checks=$$!; \
+	trap 'kill $$checks 2>/dev/null; rm -f $$log' EXIT; trap 'exit 130' INT TERM; \
 	$(MAKE) --no-print-directory pytest || status=1; \
-	wait $$! || status=1; cat $$log; rm $$log; \
+	wait $$checks || status=1; cat $$log; \
 	[ $$status = 0 ] || echo "make test: FAILED, see above" >&2; exit $$status
 
 checks: ruff mypy tsc biome vitest ## all of them but pytest; each has a target of its own

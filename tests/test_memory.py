@@ -426,6 +426,36 @@ def test_a_phrase_may_be_longer_than_the_sentence(phrase: str) -> None:
     assert draft.text.startswith("Hi")
 
 
+def test_a_word_that_is_remembered_many_times_is_still_copied() -> None:
+    for times in (1, 90):
+        memory = RevisionMemory(chinese())
+        for _ in range(times):
+            memory.add("王小波", "Wang Xiaobo")
+        assert "Wang Xiaobo" in translate(chinese(), "我最喜欢的作家是王小波。", memory)
+
+
+def test_a_decoder_that_has_read_nothing_yet_does_not_talk_the_other_into_a_copy() -> None:
+    memory, source = RevisionMemory(chinese()), "猫在火车站。"
+    memory.add("猫", "Zyxq")
+    weights = memory.weights(Sentence(chinese(), source, "The cat is at the train station."))
+    assert weights.theta[0] > 0.3 and weights.theta[-1] == 0.0
+    assert "Zyxq" in translate(chinese(), source, memory)
+    session = camit.Session(chinese(), learning=False, beam=2)
+    session.memory.add("猫", "Zyxq")
+    assert not session.open("猫昨天没有回家。").text.endswith("Zyxq")
+
+
+def test_where_nothing_may_be_copied_no_entry_has_a_part() -> None:
+    memory, source = RevisionMemory(chinese()), "我住在纽约。"
+    memory.add("纽约", "New York")
+    memory.add("纽约", "York")
+    other = tuple(chinese().target_vocabulary.encode("I live in the metropolis."))
+    for sentence in range(2):  # refused twice
+        memory.write(source, chinese().encode_source(source), other, [], sentence)
+    weights = memory.weights(Sentence(chinese(), source, "I live in New York."))
+    assert weights.r[-2] == (0.0, 0.0) or weights.theta[-2] > 0.0
+
+
 def test_a_phrase_and_its_words_are_not_copied_with_more_than_certainty() -> None:
     memory, source = RevisionMemory(chinese()), "罗伯特·雷德福来了。"
     draft = Sentence(chinese(), source, "Robert Redford is here.")

@@ -12,6 +12,7 @@ with one probability, the mean (`AgreedReaders`).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -180,7 +181,7 @@ class MemoryReader:
         for word, ways, count in zip(self._words, self._ways, times, strict=True):
             self._spellings[word] = self._spellings.get(word, Spellings((), ())).joined(ways)
             self._times[word] = max(self._times.get(word, 0), count)
-        self._repeated = len(self._times) < len(self._words)
+        self._most = max(Counter(self._words).values(), default=1)  # entries that hold the same word
         # Outside a word list: the network can only say UNK, and its chance of that is added in the search.
         listed = len(direction.vocabulary)
         self._outside = {
@@ -248,7 +249,7 @@ class MemoryReader:
                 if at < busy:
                     continue
                 offered = self._offered(shares[row, at].tolist(), pieces[:at])
-                total = sum(copy.probability for copy in offered.values())
+                total = min(1.0, sum(copy.probability for copy in offered.values()))
                 if not total:
                     continue
                 theta[row, at] = total
@@ -299,7 +300,7 @@ class MemoryReader:
     def _least(self) -> float:
         """What an entry must reach to be looked at: a fraction of the cut where several may add up."""
         least = self._cut * OUTSIDE if self._outside else self._cut
-        return least / 4 if self._repeated else least
+        return least / (2 * self._most) if self._most > 1 else least
 
     def _word(self, ways: Spellings) -> str:
         """What entries have in common that hold the same word, with a capital or without, if both will do."""
@@ -373,8 +374,9 @@ class AgreedReaders(Readers):
         for row, pieces in enumerate(sentences):
             words = self.forward.vocabulary.words(pieces)
             for length, entries in self._lengths.items():
-                # A phrase is begun at its first word by the one, at its last by the other.
-                spans = zip(words, words[length - 1 :], strict=False)
+                # A phrase is begun at its first word by the one, at its last by the other. At either end of a
+                # sentence one of them has read nothing yet: there both keep what they think.
+                spans = zip(words[1:], words[length:-1], strict=False)
                 ends = [(first.start, len(pieces) - last.stop) for first, last in spans]
                 begin, end = torch.tensor(ends, dtype=torch.long).view(-1, 2, 1).unbind(1)
                 here, there = (row, begin, entries), (row, end, entries)

@@ -403,12 +403,13 @@ class RevisionMemory:
             shares, _ = readers.shares(scored.features, behind, [draft.pieces])
             mixed = reader.mix(shares, scored.logp, [draft.pieces])
         places = [at for at, _ in copied_words(words, mixed.copied[0])]
+        theta = tuple(mixed.theta[0, places].tolist())
         r = []
-        for at in places:
-            parts = reader.r(shares[0, at].tolist(), draft.pieces[:at])
-            read = dict(zip(reader.ids, parts, strict=True))
+        for at, copied in zip(places, theta, strict=True):
+            parts = reader.r(shares[0, at].tolist(), draft.pieces[:at]) if copied else ()
+            read = dict(zip(reader.ids, parts, strict=False))
             r.append(tuple(read.get(entry, 0.0) for entry in entries))
-        return MemoryWeights(tuple(mixed.theta[0, places].tolist()), tuple(r), entries)
+        return MemoryWeights(theta, tuple(r), entries)
 
     def keys(self, way: Literal["forward", "backward"] = "forward") -> Keys:
         """s' and c' of all entries for one decoder, as the weights have them now, in the order of `entries`.
