@@ -12,7 +12,6 @@ with one probability, the mean (`AgreedReaders`).
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -170,7 +169,6 @@ class MemoryReader:
         self.vocabulary = direction.vocabulary
         self._direction = direction
         self._gate = gate
-        self._cut = cut
         self._ways = [
             Spellings(*(tuple(map(direction.order, way)) for way in spelled)) for spelled in spellings
         ]
@@ -181,14 +179,18 @@ class MemoryReader:
         for word, ways, count in zip(self._words, self._ways, times, strict=True):
             self._spellings[word] = self._spellings.get(word, Spellings((), ())).joined(ways)
             self._times[word] = max(self._times.get(word, 0), count)
-        self._most = max(Counter(self._words).values(), default=1)  # entries that hold the same word
+        self._holders: dict[str, list[int]] = {word: [] for word in self._spellings}  # the entries of a word
+        for n, word in enumerate(self._words):
+            self._holders[word].append(n)
+        number = {word: n for n, word in enumerate(self._holders)}
+        self._number = torch.tensor([number[word] for word in self._words])  # [entries]
         # Outside a word list: the network can only say UNK, and its chance of that is added in the search.
         listed = len(direction.vocabulary)
-        self._outside = {
-            word
-            for word, ways in self._spellings.items()
-            if all(len(pieces) == 1 and pieces[0] >= listed for pieces in ways.spaced)
-        }
+        outside = (
+            all(len(pieces) == 1 and pieces[0] >= listed for pieces in ways.spaced)
+            for ways in self._spellings.values()
+        )
+        self._least = torch.tensor([cut * OUTSIDE if unlisted else cut for unlisted in outside])  # [words]
         self.looks = match is not None  # attention is part of the evidence
         if isinstance(gate, PaperGate):
             self._s = (keys.s / math.sqrt(keys.s.shape[1])).t().contiguous()
@@ -221,24 +223,32 @@ class MemoryReader:
 
     def read(self, features: Features) -> list[list[Copy]]:
         """For each row the words worth copying with theta * r."""
-        return self._worthwhile(self.shares(features)[:, 0])
+        return [list(offered.values()) for offered in self._worthwhile(self.shares(features)[:, 0])]
 
-    def _worthwhile(self, shares: Tensor) -> list[list[Copy]]:
+    def _totals(self, shares: Tensor) -> Tensor:
+        """The probability of a word is the sum over the entries that hold it. [..., words]"""
+        if len(self._least) == len(self._words):
+            return shares
+        return shares.new_zeros(*shares.shape[:-1], len(self._least)).index_add(-1, self._number, shares)
+
+    def _worthwhile(self, shares: Tensor) -> list[dict[str, Copy]]:
         """The words worth copying at each of some places [places, entries]."""
-        found: list[list[tuple[int, float]]] = [[] for _ in range(len(shares))]
-        worth = shares >= self._least
+        found: list[dict[str, Copy]] = [{} for _ in range(len(shares))]
+        totals = self._totals(shares)
+        worth = totals >= self._least
         if worth.any():  # at most steps nothing is
-            row, entry = torch.nonzero(worth).unbind(1)
-            for n, at, share in zip(row.tolist(), entry.tolist(), shares[row, entry].tolist(), strict=True):
-                found[n].append((at, share))
-        return [list(self._worth(row).values()) for row in found]
+            names = list(self._holders)
+            row, word = torch.nonzero(worth).unbind(1)
+            for at, n, total in zip(row.tolist(), word.tolist(), totals[row, word].tolist(), strict=True):
+                found[at][names[n]] = self._copy(names[n], total, shares[at])
+        return found
 
     def mix(self, shares: Tensor, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
         """P_j = (1 - theta_j) P_j + theta_j r_j along known sentences (in the order of the direction).
 
         A remembered word has its probability in whichever of its spellings stands there.
         """
-        worth = (shares >= self._least).any(dim=2)
+        worth = (self._totals(shares) >= self._least).any(dim=2)
         theta = torch.zeros_like(logp)
         mixed = logp.clone()
         copied: list[list[tuple[int, int, int]]] = []
@@ -248,7 +258,7 @@ class MemoryReader:
             for at in torch.nonzero(worth[row, : len(pieces) + 1]).flatten().tolist():
                 if at < busy:
                     continue
-                offered = self._offered(shares[row, at].tolist(), pieces[:at])
+                offered = self._offered(shares[row, at], pieces[:at])
                 total = min(1.0, sum(copy.probability for copy in offered.values()))
                 if not total:
                     continue
@@ -271,7 +281,7 @@ class MemoryReader:
         would be copied in their place."""
         spans = [(word.start, word.stop) for word in self._direction.vocabulary.words(pieces)]
         places = [len(pieces) - stop if self._direction.backward else start for start, stop in spans]
-        worth = self._worthwhile(self.shares(features)[0, places])
+        worth = [list(offered.values()) for offered in self._worthwhile(self.shares(features)[0, places])]
         taken: set[int] = set()
         for at, offered in zip(places, worth, strict=True):
             _, length = self._standing(offered, self._direction.order(pieces), at)
@@ -286,48 +296,31 @@ class MemoryReader:
     def _text(self, spellings: Sequence[Phrase]) -> tuple[Phrase, ...]:
         return tuple(map(self._direction.order, spellings))
 
-    def r(self, shares: Sequence[float], written: Phrase) -> list[float]:
-        """Of what may be copied behind `written` by these shares: the part of each entry; or all 0."""
+    def r(self, shares: Tensor, written: Phrase) -> list[float]:
+        """Of what may be copied behind `written` by these shares [entries]: the part of each; or all 0."""
         offered = self._offered(shares, written)
         parts = [
-            share if word in offered and share >= self._least else 0.0
-            for share, word in zip(shares, self._words, strict=True)
+            share if word in offered else 0.0
+            for share, word in zip(shares.tolist(), self._words, strict=True)
         ]
         theta = sum(parts) or 1.0
         return [part / theta for part in parts]
-
-    @property
-    def _least(self) -> float:
-        """What an entry must reach to be looked at: a fraction of the cut where several may add up."""
-        least = self._cut * OUTSIDE if self._outside else self._cut
-        return least / (2 * self._most) if self._most > 1 else least
 
     def _word(self, ways: Spellings) -> str:
         """What entries have in common that hold the same word, with a capital or without, if both will do."""
         text = self._direction.vocabulary.decode(self._direction.order(ways.spaced[0]))
         return text if len(ways.spaced) == 1 else text.lower()
 
-    def _worth(self, shares: Iterable[tuple[int, float]]) -> dict[str, Copy]:
-        """Words worth offering; the probability of a word is the sum over the entries that hold it, and the
-        likeliest of them says how it is usually spelled."""
-        found: dict[str, tuple[float, float, int]] = {}  # sum, largest, the entry with the largest
-        for n, share in shares:
-            total, largest, entry = found.get(self._words[n], (0.0, 0.0, n))
-            if share > largest:
-                largest, entry = share, n
-            found[self._words[n]] = total + share, largest, entry
-        return {
-            word: self._copy(word, total, entry)
-            for word, (total, _, entry) in found.items()
-            if total >= (self._cut * OUTSIDE if word in self._outside else self._cut)
-        }
-
-    def _copy(self, word: str, probability: float, n: int) -> Copy:
+    def _copy(self, word: str, probability: float, shares: Tensor) -> Copy:
+        """A word on offer; the likeliest of the entries that hold it says how it is usually spelled."""
+        holders = self._holders[word]
+        n = holders[int(shares[holders].argmax())] if len(holders) > 1 else holders[0]
         ways = self._ways[n].joined(self._spellings[word])
         return Copy(ways.spaced, probability, self.ids[n], self._times[word], ways.attached)
 
-    def _offered(self, shares: Sequence[float], written: Phrase) -> dict[str, Copy]:
-        worth = self._worth((n, share) for n, share in enumerate(shares) if share >= self._least)
+    def _offered(self, shares: Tensor, written: Phrase) -> dict[str, Copy]:
+        """What may be copied behind `written` by these shares [entries]."""
+        [worth] = self._worthwhile(shares.unsqueeze(0))
         return {w: copy for w, copy in worth.items() if fitting_spellings(self._direction, copy, written)}
 
     def _standing(self, offered: Iterable[Copy], pieces: Phrase, at: int) -> tuple[Copy | None, int]:

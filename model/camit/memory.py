@@ -406,7 +406,7 @@ class RevisionMemory:
         theta = tuple(mixed.theta[0, places].tolist())
         r = []
         for at, copied in zip(places, theta, strict=True):
-            parts = reader.r(shares[0, at].tolist(), draft.pieces[:at]) if copied else ()
+            parts = reader.r(shares[0, at], draft.pieces[:at]) if copied else ()
             read = dict(zip(reader.ids, parts, strict=False))
             r.append(tuple(read.get(entry, 0.0) for entry in entries))
         return MemoryWeights(theta, tuple(r), entries)
