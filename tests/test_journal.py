@@ -50,7 +50,7 @@ def work(session: camit.Session) -> None:
     second.replace(0, "🐋").undo().undo()
     session.visit(second)
     session.confirm(session.open(DOG).delete(0) if len(session.open(DOG).tokens) > 1 else second)
-    session.open(WHY).insert(0, "lion").undo()
+    session.open(WHY).insert(0, "lion").insert(0, "zebra").undo()
     session.learning.enabled = False
 
 

@@ -830,7 +830,9 @@ def test_shares_are_theta_times_r_of_the_equations(backward: bool) -> None:
         written = gates.paper(direction)
         written.state.normal_()
         written.context.normal_()
-        features = Features(torch.randn(2, 3, 16), torch.randn(2, 3, 16), torch.rand(2, 3, 4))
+        features = Features(
+            torch.randn(2, 3, 16), torch.randn(2, 3, 16), torch.rand(2, 3, 4), torch.zeros(2, 3, 0)
+        )
         keys = Keys(torch.randn(5, 16), torch.randn(5, 16))
         match = Match(torch.rand(4, 5), torch.rand(5), torch.rand(5), (1,) * 5)
         reader = MemoryReader(direction, gate, keys, [Spellings(((9,),))] * 5, range(5), match=match, cut=0.0)

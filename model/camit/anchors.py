@@ -12,7 +12,7 @@ from pathlib import Path
 
 from camit.checkpoint import EMBEDDED, find, write_atomically
 from camit.errors import CheckpointError
-from camit.learning import GUARD, REPLAY, load_pairs
+from camit.guard import GUARD, REPLAY, load_pairs
 from camit.translator import Translator, load
 
 FILES = (GUARD, REPLAY)

@@ -12,7 +12,7 @@ with one probability, the mean (`AgreedReaders`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -182,7 +182,9 @@ class MemoryReader:
         self._holders: dict[str, list[int]] = {word: [] for word in self._spellings}  # the entries of a word
         for n, word in enumerate(self._words):
             self._holders[word].append(n)
-        number = {word: n for n, word in enumerate(self._holders)}
+        self._names = list(self._holders)
+        self._joined: dict[int, Spellings] = {}  # all ways to write a word, those of an entry first
+        number = {word: n for n, word in enumerate(self._names)}
         self._number = torch.tensor([number[word] for word in self._words])  # [entries]
         # Outside a word list: the network can only say UNK, and its chance of that is added in the search.
         listed = len(direction.vocabulary)
@@ -210,7 +212,7 @@ class MemoryReader:
 
     def shares(self, features: Features) -> Tensor:
         """theta * r: the probability of copying each entry. [rows, n, entries]"""
-        gate, (s, c, attention) = self._gate, features
+        gate, (s, c, attention, _) = self._gate, features
         if isinstance(gate, PaperGate):
             theta = torch.sigmoid(s @ gate.state + c @ gate.context + gate.bias)
             similarity = gate.similarity[0] * (s @ self._s).abs() + gate.similarity[1] * (c @ self._c).abs()
@@ -237,10 +239,11 @@ class MemoryReader:
         totals = self._totals(shares)
         worth = totals >= self._least
         if worth.any():  # at most steps nothing is
-            names = list(self._holders)
             row, word = torch.nonzero(worth).unbind(1)
+            listed = shares.tolist()
             for at, n, total in zip(row.tolist(), word.tolist(), totals[row, word].tolist(), strict=True):
-                found[at][names[n]] = self._copy(names[n], total, shares[at])
+                name = self._names[n]
+                found[at][name] = self._copy(name, total, listed[at])
         return found
 
     def mix(self, shares: Tensor, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
@@ -248,17 +251,16 @@ class MemoryReader:
 
         A remembered word has its probability in whichever of its spellings stands there.
         """
-        worth = (self._totals(shares) >= self._least).any(dim=2)
         theta = torch.zeros_like(logp)
         mixed = logp.clone()
         copied: list[list[tuple[int, int, int]]] = []
         for row, pieces in enumerate(sentences):
             copied.append([])
             busy = 0  # the end of the last copied word
-            for at in torch.nonzero(worth[row, : len(pieces) + 1]).flatten().tolist():
-                if at < busy:
+            for at, worth in enumerate(self._worthwhile(shares[row, : len(pieces) + 1])):
+                if at < busy or not worth:
                     continue
-                offered = self._offered(shares[row, at], pieces[:at])
+                offered = self._fitting(worth, pieces[:at])
                 total = min(1.0, sum(copy.probability for copy in offered.values()))
                 if not total:
                     continue
@@ -298,7 +300,7 @@ class MemoryReader:
 
     def r(self, shares: Tensor, written: Phrase) -> list[float]:
         """Of what may be copied behind `written` by these shares [entries]: the part of each; or all 0."""
-        offered = self._offered(shares, written)
+        offered = self._fitting(self._worthwhile(shares.unsqueeze(0))[0], written)
         parts = [
             share if word in offered else 0.0
             for share, word in zip(shares.tolist(), self._words, strict=True)
@@ -311,16 +313,16 @@ class MemoryReader:
         text = self._direction.vocabulary.decode(self._direction.order(ways.spaced[0]))
         return text if len(ways.spaced) == 1 else text.lower()
 
-    def _copy(self, word: str, probability: float, shares: Tensor) -> Copy:
+    def _copy(self, word: str, probability: float, shares: Sequence[float]) -> Copy:
         """A word on offer; the likeliest of the entries that hold it says how it is usually spelled."""
-        holders = self._holders[word]
-        n = holders[int(shares[holders].argmax())] if len(holders) > 1 else holders[0]
-        ways = self._ways[n].joined(self._spellings[word])
+        n = max(self._holders[word], key=shares.__getitem__)
+        if n not in self._joined:
+            self._joined[n] = self._ways[n].joined(self._spellings[word])
+        ways = self._joined[n]
         return Copy(ways.spaced, probability, self.ids[n], self._times[word], ways.attached)
 
-    def _offered(self, shares: Tensor, written: Phrase) -> dict[str, Copy]:
-        """What may be copied behind `written` by these shares [entries]."""
-        [worth] = self._worthwhile(shares.unsqueeze(0))
+    def _fitting(self, worth: Mapping[str, Copy], written: Phrase) -> dict[str, Copy]:
+        """What of it may be copied behind `written`."""
         return {w: copy for w, copy in worth.items() if fitting_spellings(self._direction, copy, written)}
 
     def _standing(self, offered: Iterable[Copy], pieces: Phrase, at: int) -> tuple[Copy | None, int]:

@@ -9,6 +9,9 @@ help, the step is taken back and reported as rejected. What is compared is the c
 base model itself expects at each place: that is least for the base model, so nothing can look better than it
 really is by growing more sure of itself.
 
+Beside the step, the sentence itself is kept: what stood where is recalled when a later sentence comes to a
+place much like it (`recollection.py`). The guard watches over both, and both are taken back together.
+
 Weights are never changed in place: a snapshot is a reference, and restoring it is exact.
 """
 
@@ -19,32 +22,31 @@ import math
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import safetensors
 import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from camit.errors import CheckpointError, InputError, SessionError
-from camit.networks import Encoded, State
-from camit.search.direction import Direction
+from camit.errors import InputError, SessionError
+from camit.guard import GUARD, REPLAY, Baseline, Batch, batches, distributions, expected, load_pairs
+from camit.networks import Encoded
+from camit.recollection import Recollection, Sentence, restored, stored, with_sentence
 from camit.search.problem import Phrase
-from camit.search.scoring import Sources, follow, read_sources, score
+from camit.search.scoring import Directions, Sources, read_sources, score
 from camit.translator import Translator
 
 Preset = Literal["default", "paper"]
 Pair = tuple[Sequence[int], Phrase]  # source ids, target pieces
 GUARD_STEP = 8  # sentences of the guard set read at once
-GUARD, REPLAY = "guard.tsv", "replay.tsv"
 # When the guard set would drift beyond its margin, what was learned fades until this share of it is used, so
 # that not every lesson from then on has to; but to no less than this of itself, or nothing would be learned.
 ROOM, LEAST_KEPT = 0.8, 0.5
+RECALLED = 0.5  # of the margin, at most, is for what is recalled; the rest is for the weights
 # Of the mean size of gradients, added to the usual size of each, since some are next to nothing.
 DAMPING = 0.1
 UNMEASURED = 0.25  # of the rate, where no sentences tell how large gradients usually are
-EXPECTED = 64  # pieces of each place that are kept of what the base model expects; the others count together
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,21 @@ class LearningSettings:
     # words without memory and learning, with both 6,143 if ends are learned (21.8 BLEU) and 6,279 if not
     # (22.2); with plain gradients. On 715 lines of talks it made no difference to BLEU.
     ends: bool = False
+    recall: bool = True  # confirmed sentences are recalled while later ones are written
 
 
 PRESETS: dict[str, LearningSettings] = {
     "default": LearningSettings(),
     # One step on everything, as long for every weight as Adam's first: the paper names Adam and this rate.
     "paper": LearningSettings(
-        parameters="all", step="sign", rate=1e-5, slows=math.inf, replay=0, guarded=False, ends=True
+        parameters="all",
+        step="sign",
+        rate=1e-5,
+        slows=math.inf,
+        replay=0,
+        guarded=False,
+        ends=True,
+        recall=False,
     ),
 }
 
@@ -109,7 +119,17 @@ class Lesson:
 
 
 _SWITCHED_OFF = "learning is switched off"
-Learned = Mapping[str, Tensor]  # parameters that differ from the checkpoint, by name
+Weights = Mapping[str, Tensor]  # the parameters that learn, by name
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The exact state of a learner."""
+
+    weights: Weights
+    sentences: tuple[Sentence, ...]  # that are recalled
+    lessons: tuple[Lesson, ...]
+    replayed: int  # batches of the replay set
 
 
 class OnlineLearner:
@@ -136,6 +156,10 @@ class OnlineLearner:
         self._translator = translator
         self._lessons: tuple[Lesson, ...] = ()
         network = translator.network
+        directions = Directions.of(network, translator.target_vocabulary)  # which recall nothing
+        self._directions = directions.forward, directions.backward
+        self._recollection = Recollection(network, directions)
+        self._sentences: tuple[Sentence, ...] = ()
         self._frozen_encoder = self.settings.parameters == "adaptable"
         moved = (
             [p for decoder in (network.forward_decoder, network.backward_decoder) for p in decoder.adaptable]
@@ -147,17 +171,16 @@ class OnlineLearner:
             name: p for name, p in network.named_parameters() if id(p) in chosen
         }
         self._base: dict[str, Tensor] = {name: p.data for name, p in self._parameters.items()}
-        stored = guard, replay
         guard, replay = (
-            load_pairs(translator.directory, name) if given is None else list(given)
-            for name, given in zip((GUARD, REPLAY), stored, strict=True)
+            load_pairs(translator.directory, name) if given is None else given
+            for name, given in ((GUARD, guard), (REPLAY, replay))
         )
-        self._guard = self._batches(guard, GUARD_STEP)
-        self._replay = self._batches(replay, self.settings.replay or GUARD_STEP)
         self._next_replay = 0
-        # What gradients are divided by; None: not known yet, empty: nothing to learn it from
-        self._usual: list[Tensor] | None = None
-        self._guard_base: float | None = None  # None: what the base model expects is not known yet
+        size = self.settings.replay or GUARD_STEP
+        self._baseline = translator.shared(
+            (Baseline, self.settings.parameters, self.settings.step, size, tuple(guard), tuple(replay)),
+            lambda: Baseline(batches(translator, guard, GUARD_STEP), batches(translator, replay, size)),
+        )
 
     @property
     def lessons(self) -> tuple[Lesson, ...]:
@@ -186,14 +209,20 @@ class OnlineLearner:
         if not self.enabled:
             seconds = time.perf_counter() - started
             return self._note(Lesson(False, before, before, known, seconds, _SWITCHED_OFF))
-        saved, replayed = self._state(), self._next_replay
+        saved = self.snapshot()
         try:
             yield from self._expect()
             yield from self._measure()
             yield from self._step(pair)
+            if self.settings.recall:
+                self._recall(with_sentence(self._sentences, self._sentence(pair)))
             after = -self._loss_of(pair)
             yield
             change = yield from self._guard_change()
+            recalled = not self.settings.guarded or change.recall <= RECALLED * self.settings.margin
+            if not recalled:
+                self._recall(saved.sentences)
+                change = yield from self._guard_change()
             kept = self._kept(change)
             if LEAST_KEPT <= kept < 1.0:
                 self._fade(kept)
@@ -201,50 +230,54 @@ class OnlineLearner:
                 yield
                 change = yield from self._guard_change()
         except BaseException:  # also when the session is closed in the middle of a lesson
-            self._put(saved)
-            self._next_replay = replayed
+            self.restore(saved)
             raise
         margin = self.settings.margin
         accepted, reason = True, "learned"
-        if not math.isfinite(after) or not math.isfinite(change):
+        if not math.isfinite(after) or not math.isfinite(change.both):
             accepted, reason = False, "the step led to numbers that are not finite"
         elif after <= before and kept < 1.0:
             accepted, reason = False, "the guard leaves no room for it beside what was learned before"
         elif after <= before:
             accepted, reason = False, "the step did not make the sentence more probable"
-        elif self.settings.guarded and not self._guard:
+        elif self.settings.guarded and not self._baseline.guard:
             reason = "learned; this model has no guard set"
-        elif self.settings.guarded and change > margin:
+        elif self.settings.guarded and change.both > margin:
             accepted = False
-            reason = f"the guard set would get worse by {change:.1%}, more than {margin:.1%}"
+            reason = f"the guard set would get worse by {change.both:.1%}, more than {margin:.1%}"
         elif kept < 1.0:
             reason = f"learned; all that was learned fades by {1 - kept:.0%} to stay within the guard"
         if not accepted:
-            self._put(saved)
-            after, change = before, known
-        return self._note(Lesson(accepted, before, after, change, time.perf_counter() - started, reason))
+            self._put(saved.weights)
+            self._recall(saved.sentences)
+            after, change = before, _Change(known)
+        elif not recalled:
+            reason += "; the guard leaves no room to recall it word by word"
+        return self._note(Lesson(accepted, before, after, change.both, time.perf_counter() - started, reason))
 
-    def snapshot(self) -> tuple[Learned, tuple[Lesson, ...], int]:
+    def snapshot(self) -> Knowledge:
         """The exact state; cheap, since weights are never changed in place."""
-        return self._state(), self._lessons, self._next_replay
+        return Knowledge(self._state(), self._sentences, self._lessons, self._next_replay)
 
-    def restore(self, snapshot: tuple[Learned, tuple[Lesson, ...], int]) -> None:
+    def restore(self, snapshot: Knowledge) -> None:
         """Back to exactly this state."""
-        weights, self._lessons, self._next_replay = snapshot
-        self._put(weights)
+        self._lessons, self._next_replay = snapshot.lessons, snapshot.replayed
+        self._put(snapshot.weights)
+        self._recall(snapshot.sentences)
 
     def reset(self) -> None:
-        """Back to the checkpoint's own weights."""
+        """Back to the checkpoint's own weights, with nothing to recall."""
         self._put(self._base)
+        self._recall(())
 
     def offset(self) -> bytes:
-        """What was learned, as data: the changed weights in safetensors format."""
+        """What was learned, as data: changed weights and recalled sentences in safetensors format."""
         changed = {
             name: p.data.contiguous()
             for name, p in self._parameters.items()
             if p.data_ptr() != self._base[name].data_ptr()
         }
-        return safetensors.torch.save(changed)
+        return safetensors.torch.save({**changed, **stored(self._sentences)})
 
     def load_offset(self, data: bytes) -> None:
         """Take up what `offset` wrote, on the same model."""
@@ -252,6 +285,8 @@ class OnlineLearner:
             changed = safetensors.torch.load(data)
         except safetensors.SafetensorError as error:
             raise SessionError(f"the learned weights cannot be read ({error}); learn anew.") from error
+        vocabularies = self._translator.source_vocabulary, self._translator.target_vocabulary
+        sentences = restored(changed, *map(len, vocabularies))
         for name, tensor in changed.items():
             if name not in self._base or tensor.shape != self._base[name].shape:
                 raise SessionError(
@@ -260,6 +295,7 @@ class OnlineLearner:
             if not bool(torch.isfinite(tensor).all()):
                 raise SessionError(f"learned weights {name!r} hold NaN or infinity; learn anew.")
         self._put({**self._base, **changed})
+        self._recall(sentences)
 
     # Inside
 
@@ -267,20 +303,29 @@ class OnlineLearner:
         self._lessons = (*self._lessons, lesson)
         return lesson
 
-    def _state(self) -> Learned:
+    def _state(self) -> Weights:
         return {name: p.data for name, p in self._parameters.items()}
 
-    def _put(self, weights: Learned) -> None:
+    def _put(self, weights: Weights) -> None:
         for name, p in self._parameters.items():
             p.data = weights[name]
 
-    def _kept(self, change: float) -> float:
-        """The part of what was learned that the guard has room for: its loss grows with the square of the
-        distance from the base model."""
-        margin = self.settings.margin
-        if not self.settings.guarded or not math.isfinite(change) or change <= margin:
+    def _sentence(self, pair: Pair) -> Sentence:
+        ids, pieces = pair
+        return tuple(ids), tuple(self._translator.target_vocabulary.feed(pieces))
+
+    def _recall(self, sentences: tuple[Sentence, ...]) -> None:
+        if sentences != self._sentences:
+            self._sentences = sentences
+            self._translator.recall(self._recollection.of(sentences))
+
+    def _kept(self, change: _Change) -> float:
+        """The part of what the weights learned that the guard has room for beside what is recalled: its loss
+        grows with the square of the distance from the base model."""
+        margin = self.settings.margin - max(0.0, change.recall)
+        if not self.settings.guarded or not math.isfinite(change.both) or change.weights <= margin:
             return 1.0
-        return math.sqrt(ROOM * margin / change)
+        return math.sqrt(max(0.0, ROOM * margin / change.weights))
 
     def _fade(self, kept: float) -> None:
         """Go back towards the base model, to this part of the distance."""
@@ -295,11 +340,11 @@ class OnlineLearner:
             lambda: self._loss(self._sources([pair[0]]), pair[1], ends=settings.ends) / (2 * settings.pieces)
         )
         yield
-        if self._replay and settings.replay:
-            batch = self._replay[self._next_replay % len(self._replay)]
+        if self._baseline.replay and settings.replay:
+            batch = self._baseline.replay[self._next_replay % len(self._baseline.replay)]
             self._next_replay += 1
             held = self._gradients(
-                lambda: settings.weight * self._drift(batch, self._places(batch)) / batch.places
+                lambda: settings.weight * self._drift(batch, self._expects(batch)) / batch.places
             )
             total = [a + b for a, b in zip(total, held, strict=True)]
             yield
@@ -308,8 +353,10 @@ class OnlineLearner:
         if settings.step == "sign":
             total = [gradient.sign() for gradient in total]
         else:
-            if self._usual:
-                total = [gradient / usual for gradient, usual in zip(total, self._usual, strict=True)]
+            if self._baseline.usual:
+                total = [
+                    gradient / usual for gradient, usual in zip(total, self._baseline.usual, strict=True)
+                ]
             else:
                 rate *= UNMEASURED
             length = math.sqrt(sum(float(gradient.square().sum()) for gradient in total))
@@ -321,11 +368,11 @@ class OnlineLearner:
     def _measure(self) -> Generator[None, None, None]:
         """Find out, once, how large the base model's gradients are along the replay set: for each weight the
         root mean square over its sentences, 1 in the mean over the weights."""
-        if self._usual is not None or self.settings.step == "sign":
+        if self._baseline.usual is not None or self.settings.step == "sign":
             return
         worn = self._state()
         squares = [torch.zeros_like(weights) for weights in self._base.values()]
-        for batch in self._replay or self._guard:
+        for batch in self._baseline.replay or self._baseline.guard:
             for row in range(len(batch.ids)):
                 self._put(self._base)
                 gradients = self._gradients(functools.partial(self._loss_along, batch, row))
@@ -334,9 +381,9 @@ class OnlineLearner:
                 yield
         sizes = [square.sqrt() for square in squares]
         mean = sum(float(size.sum()) for size in sizes) / sum(size.numel() for size in sizes)
-        self._usual = [size / mean + DAMPING for size in sizes] if mean else []
+        self._baseline.usual = [size / mean + DAMPING for size in sizes] if mean else []
 
-    def _loss_along(self, batch: _Batch, row: int) -> Tensor:
+    def _loss_along(self, batch: Batch, row: int) -> Tensor:
         """Mean loss per piece of a sentence of the replay or the guard set."""
         ids, pieces = [batch.ids[row]], batch.targets[row]
         known = batch.encoded and batch.encoded.select(torch.tensor([row]))
@@ -353,16 +400,12 @@ class OnlineLearner:
         """Sources as the network reads them now; `encoded`, if the encoder has done its part."""
         translator = self._translator
         if not self._frozen_encoder:
-            return read_sources(translator.network, translator.directions, ids)
+            return read_sources(translator.network, translator.directions, ids)  # which start alike
         if encoded is None:
             with torch.no_grad():
                 encoded = read_sources(translator.network, translator.directions, ids).encoded
         forward, backward = (d.decoder.start(encoded) for d in self._directions)
         return Sources(encoded, forward, backward, tuple(map(len, ids)))
-
-    @property
-    def _directions(self) -> tuple[Direction, Direction]:
-        return self._translator.directions.forward, self._translator.directions.backward
 
     def _loss(self, sources: Sources, pieces: Phrase, *, ends: bool) -> Tensor:
         """Of one sentence, summed over the pieces of both directions, with or without their ends."""
@@ -378,106 +421,57 @@ class OnlineLearner:
 
     # Guard and replay
 
-    def _batches(self, texts: Sequence[tuple[str, str]], size: int) -> list[_Batch]:
-        vocabulary = self._translator.target_vocabulary
-        ids = [self._translator.encode_source(source) for source, _ in texts]
-        targets = [tuple(vocabulary.encode(target)) for _, target in texts]
-        return [_Batch(ids[at : at + size], targets[at : at + size]) for at in range(0, len(texts), size)]
-
     def _expect(self) -> Generator[None, None, None]:
         """Ask the base model, once, what it expects along the sentences of both sets."""
-        if self._guard_base is not None:
+        if self._baseline.loss is not None:
             return
         worn, total = self._state(), 0.0
-        for batch in (*self._guard, *self._replay):
+        for batch in (*self._baseline.guard, *self._baseline.replay):
             self._put(self._base)
             with torch.inference_mode(False), torch.no_grad():  # these tensors are used in learning
                 if self._frozen_encoder:
                     batch.encoded = self._sources(batch.ids).encoded
-                places = self._places(batch)
-                batch.expected = [expected(logp) for logp in places]
-                total += float(self._drift(batch, places)) if batch in self._guard else 0.0
+                now = self._expects(batch)
+                batch.expected = [expected(logp) for logp, _ in now]
+                total += float(self._drift(batch, now)) if batch in self._baseline.guard else 0.0
             self._put(worn)
             yield
-        self._guard_base = total / max(1, sum(batch.places for batch in self._guard))
+        self._baseline.loss = total / max(1, sum(batch.places for batch in self._baseline.guard))
 
-    def _places(self, batch: _Batch) -> list[Tensor]:
-        """Log-probabilities [places, vocabulary] along the sentences of a batch, for each direction."""
+    def _expects(self, batch: Batch) -> list[tuple[Tensor, Tensor]]:
+        """What the network expects along the sentences of a batch, for each direction."""
         sources = self._sources(batch.ids, batch.encoded)
         return [distributions(d, sources.start(d), batch.targets) for d in self._directions]
 
-    def _drift(self, batch: _Batch, places: Sequence[Tensor]) -> Tensor:
+    def _drift(self, batch: Batch, now: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
         """Cross-entropy with what the base model expects, summed over places and directions."""
-        losses = [e.loss(logp) for e, logp in zip(batch.expected, places, strict=True)]
+        losses = [e.loss(logp) for e, (logp, _) in zip(batch.expected, now, strict=True)]
         return losses[0] + losses[1]
 
-    def _guard_loss(self) -> Generator[None, None, float]:
-        total = 0.0
-        for batch in self._guard:
-            with torch.inference_mode():
-                total += float(self._drift(batch, self._places(batch)))
-            yield
-        return total / max(1, sum(batch.places for batch in self._guard))
-
-    def _guard_change(self) -> Generator[None, None, float]:
+    def _guard_change(self) -> Generator[None, None, _Change]:
         """Relative change of the guard set's loss against the base model, a few sentences at a time."""
-        loss = yield from self._guard_loss()
-        return loss / self._guard_base - 1.0 if self._guard_base else 0.0
+        plain = recalling = 0.0
+        recalls = self._translator.directions.recalls
+        for batch in self._baseline.guard:
+            with torch.inference_mode():
+                now = self._expects(batch)
+                plain += float(self._drift(batch, now))
+                if recalls:
+                    now = [(r.mix(*at), at[1]) for r, at in zip(recalls, now, strict=True)]
+                    recalling += float(self._drift(batch, now))
+            yield
+        if not self._baseline.loss:
+            return _Change(0.0)
+        base = self._baseline.loss * sum(batch.places for batch in self._baseline.guard)
+        return _Change(plain / base - 1.0, (recalling - plain) / base if recalls else 0.0)
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What a model expects at some places: its likeliest pieces, and the rest together."""
+class _Change(NamedTuple):
+    """By how much the guard set's loss is above the base model's, relatively."""
 
-    pieces: Tensor  # [places, k]
-    p: Tensor  # [places, k]
-    rest: Tensor  # [places]
-
-    def loss(self, logp: Tensor) -> Tensor:
-        """Cross-entropy with log-probabilities [places, vocabulary], summed."""
-        mine = logp.gather(1, self.pieces)
-        others = torch.log((1.0 - mine.exp().sum(1)).clamp(min=1e-7))
-        return -(self.p * mine).sum() - (self.rest * others).sum()
-
-
-def expected(logp: Tensor, most: int = EXPECTED) -> Expected:
-    values, pieces = logp.topk(min(most, logp.shape[1]), dim=1)
-    p = values.exp()
-    return Expected(pieces, p, (1.0 - p.sum(1)).clamp(min=0.0))
-
-
-def distributions(direction: Direction, start: State, targets: Sequence[Phrase]) -> Tensor:
-    """Log-probabilities of all pieces at all places of known sentences, the ends too. [places, vocabulary]"""
-    features = follow(direction, start, targets)
-    lengths = torch.tensor([len(pieces) for pieces in targets], device=features.s.device)
-    real = torch.arange(features.s.shape[1], device=features.s.device) <= lengths.unsqueeze(1)
-    return torch.log_softmax(direction.decoder.logits(features.s[real]), dim=1)
-
-
-@dataclass(eq=False)
-class _Batch:
-    """A few sentences of the guard or the replay set."""
-
-    ids: Sequence[Sequence[int]]
-    targets: Sequence[Phrase]
-    encoded: Encoded | None = None  # kept where the encoder never learns
-    expected: Sequence[Expected] = ()  # for each direction
+    weights: float
+    recall: float = 0.0  # what the recalled sentences add to it
 
     @property
-    def places(self) -> int:
-        return 2 * sum(len(pieces) + 1 for pieces in self.targets)
-
-
-def load_pairs(directory: Path | None, name: str) -> list[tuple[str, str]]:
-    """Sentences with the base model's translations that ship with a checkpoint; none without the file."""
-    if directory is None or not (directory / name).is_file():
-        return []
-    pairs = []
-    for number, line in enumerate((directory / name).read_text("utf-8").splitlines(), 1):
-        columns = line.split("\t")
-        if len(columns) != 2 or not all(columns):
-            raise CheckpointError(
-                f"{directory / name}, line {number}: need source<TAB>translation; got {line!r}."
-            )
-        pairs.append((columns[0], columns[1]))
-    return pairs
+    def both(self) -> float:
+        return self.weights + self.recall

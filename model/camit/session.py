@@ -30,8 +30,7 @@ from camit.errors import InputError, SessionError
 from camit.events import Event, Result, Statistics, statistics
 from camit.gate import Keys
 from camit.journal import VERSION, Header, Journal, snapshot_name
-from camit.learning import Learned as Weights
-from camit.learning import Lesson, OnlineLearner
+from camit.learning import Knowledge, Lesson, OnlineLearner
 from camit.ledger import (
     AnyRecord,
     Configured,
@@ -65,7 +64,7 @@ class _State:
     """What is remembered and learned at one moment, exactly."""
 
     memory: MemorySnapshot
-    learning: tuple[Weights, tuple[Lesson, ...], int]
+    learning: Knowledge
 
 
 class Session:
@@ -397,7 +396,7 @@ class Session:
             self._record(
                 Learned(
                     lesson=lesson,
-                    replayed=self.learning.snapshot()[2],
+                    replayed=self.learning.snapshot().replayed,
                     learned=self._store_learned() if lesson.accepted else mind.learned,
                 )
             )
@@ -478,10 +477,9 @@ class Session:
             snapshots[chosen] = data
             return File.of(chosen, data)
 
-        _, lessons, _ = state.learning
         memory = name("memory", state.memory.to_bytes(self.translator)) if state.memory.next_id > 1 else None
         learned = None
-        if any(lesson.accepted for lesson in lessons):
+        if any(lesson.accepted for lesson in state.learning.lessons):
             now = self.learning.snapshot()
             self.learning.restore(state.learning)
             learned = name("learned", self.learning.offset())
@@ -503,9 +501,10 @@ class Session:
             self.learning.reset()
         else:
             self.learning.load_offset(self._journal.load(mind.learned))
-        weights, _, _ = self.learning.snapshot()
+        lessons = tuple(self.ledger.lessons[: mind.lessons])
+        learned = replace(self.learning.snapshot(), lessons=lessons, replayed=mind.replayed)
         self.learning.restore(now)
-        return _State(memory, (weights, tuple(self.ledger.lessons[: mind.lessons]), mind.replayed))
+        return _State(memory, learned)
 
     def _header(self) -> Header:
         translator = self.translator

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -15,11 +16,13 @@ from torch import nn
 from camit.checkpoint import Checkpoint, digest_of, load_checkpoint
 from camit.errors import InputError
 from camit.search.problem import Phrase, Readers
+from camit.search.recall import Recall
 from camit.search.revise import Searcher, Settings
 from camit.search.scoring import Directions, Sources, follow, read_sources, score
 from camit.text import Word, detokenise, normalise, screen_words
 from camit.tokens import SourceToken, Token
 
+T = TypeVar("T")
 MAX_BEAM = 64
 # The longest source, in pieces, the model is asked to read at once; a longer one is an error that says so.
 MAX_SOURCE_PIECES = 400
@@ -52,6 +55,7 @@ class Translator:
         self.directions = Directions.of(checkpoint.network, checkpoint.target)
         # Whoever teaches a network puts new weights in the place of the old, so these stay the checkpoint's.
         self._base = {name: p.data for name, p in checkpoint.network.named_parameters()}
+        self._shared: dict[Hashable, Any] = {}
 
     @property
     def source_language(self) -> str:
@@ -75,15 +79,29 @@ class Translator:
             for name, p in self.network.named_parameters()
         }
         network = copy.deepcopy(self.network, shared)
-        return Translator(
+        fork = Translator(
             Checkpoint(self.name, network, self.source_vocabulary, self.target_vocabulary, self.directory)
         )
+        fork._shared = self._shared
+        return fork
+
+    def shared(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What is known of the checkpoint's own weights, found out once for this translator and its forks."""
+        if any(p.data_ptr() != self._base[name].data_ptr() for name, p in self.network.named_parameters()):
+            return make()  # it has been taught: what is found out now holds for it alone
+        made: T = self._shared.setdefault(key, make())
+        return made
 
     def adopt(self, fork: Translator) -> None:
-        """Take over the weights of a fork, all at once."""
+        """Take over what a fork has learned, all at once."""
         theirs = dict(fork.network.named_parameters())
         for name, p in self.network.named_parameters():
             p.data = theirs[name].data
+        self.recall(fork.directions.recalls)
+
+    def recall(self, recalls: tuple[Recall, Recall] | None) -> None:
+        """What both decoders recall of earlier sentences from now on."""
+        self.directions = self.directions.recalling(recalls)
 
     def translate(self, text: str, *, beam: int = 4) -> Translation:
         """Translate one sentence.

@@ -38,6 +38,7 @@ class Features(NamedTuple):
     s: Tensor  # [rows, n, d]  decoding state, what the output layer reads
     c: Tensor  # [rows, n, d_c]  context vector, what attention read from the source
     attention: Tensor  # [rows, n, source]; without columns where nobody asked for it
+    place: Tensor  # [rows, n, d_p]  what is known before the parts that online learning moves
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ class Decoder(nn.Module, ABC):
 
     @property
     def adaptable(self) -> list[nn.Parameter]:
-        """What online learning moves: a small part near the output, so that all else stays as it was."""
+        """What online learning moves: a small part near the output, so that all else, `Features.place` among
+        it, stays as it was."""
         return list(self.parameters())
 
     @abstractmethod

@@ -87,9 +87,10 @@ class RNNDecoder(Decoder):
             contexts.append(context)
             attentions.append(weights)
         context, trail = torch.stack(contexts, 1), torch.stack(states, 1)
-        s = torch.tanh(self.readout(torch.cat((words, trail, context), dim=2)))
+        place = torch.cat((words, trail, context), dim=2)
+        s = torch.tanh(self.readout(place))
         new = replace(state, hidden=hidden, trail=trail)
-        return new, Features(self.dropout(s), context, torch.stack(attentions, 1))
+        return new, Features(self.dropout(s), context, torch.stack(attentions, 1), place)
 
     @property
     def output_layer(self) -> tuple[Tensor, Tensor | None]:

@@ -174,14 +174,16 @@ class DecoderLayer(Module):
 
     def forward(
         self, x: Tensor, past: Tensor | None, mask: Tensor | None, source: Source, attention: bool
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-        """New x, self-attention cache, c and, if asked for, attention of this layer."""
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
+        """New x, self-attention cache, what the feed-forward part reads, c and, if asked for, attention of
+        this layer."""
         read, known = self.attention.extend(self.norm1(x), past, mask)
         x = x + self.dropout(read)
         c, weights = self.cross(self.norm2(x), source, attention)
         x = x + self.dropout(c)
-        x = x + self.dropout(self.ff2(F.relu(self.ff1(self.norm3(x)))))
-        return x, known, c, weights
+        place = self.norm3(x)
+        x = x + self.dropout(self.ff2(F.relu(self.ff1(place))))
+        return x, known, place, c, weights
 
     def read(self, x: Tensor, annotations: Tensor, real: Tensor | None) -> Tensor:
         """`forward` over whole sentences without caches and attention weights."""
@@ -292,12 +294,12 @@ class TransformerDecoder(Decoder):
         last = len(self.layers) - 1  # whose attention is shown
         for index, (layer, source) in enumerate(zip(self.layers, state.sources(self.heads), strict=True)):
             known = state.past[index] if state.past else None
-            x, known, c, weights = layer(x, known, mask, source, attention and index == last)
+            x, known, place, c, weights = layer(x, known, mask, source, attention and index == last)
             past.append(known)
         looks = (
             x.new_empty((*tokens.shape, 0)) if weights is None else weights.mean(1).view(*tokens.shape, -1)
         )
-        return state.longer(tuple(past), n), Features(self.norm(x), c, looks)
+        return state.longer(tuple(past), n), Features(self.norm(x), c, looks, place)
 
     def read(self, encoded: Encoded, tokens: Tensor) -> Tensor:
         x = self._embed(tokens, None)
@@ -326,7 +328,7 @@ class TransformerDecoder(Decoder):
     def adaptable(self) -> list[nn.Parameter]:
         # Measured: these win nine tenths of what the whole last layer wins, and forget less.
         last = self.layers[-1]
-        parts = (last.norm1, last.norm2, last.norm3, last.ff1, last.ff2, self.norm)
+        parts = (last.ff1, last.ff2, self.norm)
         return [p for part in parts for p in part.parameters()]  # type: ignore[union-attr]
 
     def logits(self, s: Tensor) -> Tensor:

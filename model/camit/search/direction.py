@@ -12,8 +12,10 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from camit.networks import Decoder
+from camit.networks import Decoder, Features
+from camit.search.recall import Recall
 from camit.text import SPACE, UNK, Vocabulary
 
 Rule = Literal["anything", "new token", "same token", "no space", "nothing"]
@@ -21,12 +23,23 @@ Rule = Literal["anything", "new token", "same token", "no space", "nothing"]
 
 @dataclass(frozen=True)
 class Direction:
-    """A decoder, the vocabulary it writes in, and which way it goes."""
+    """A decoder, the vocabulary it writes in, which way it goes, and what it recalls of earlier sentences."""
 
     decoder: Decoder
     vocabulary: Vocabulary
     backward: bool
+    recall: Recall | None = None
     _masks: dict[Hashable, Tensor] = field(default_factory=dict, repr=False)
+
+    def predict(self, features: Features) -> Tensor:
+        """Log-probabilities of what comes next. [..., vocabulary]"""
+        logp = torch.log_softmax(self.decoder.logits(features.s), dim=-1)
+        return logp if self.recall is None else self.recall.mix(logp, features.place)
+
+    def judge(self, s: Tensor, place: Tensor, pieces: Tensor) -> Tensor:
+        """Log-probabilities of known pieces [n] at places with these features [n, d], [n, d_p]."""
+        logp = -F.cross_entropy(self.decoder.logits(s), pieces, reduction="none")
+        return logp if self.recall is None else self.recall.along(logp, place, pieces)
 
     def order(self, pieces: Sequence[int]) -> tuple[int, ...]:
         """Pieces in the order this direction writes them; applied twice it gives them back."""

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from camit.networks import Features, State
 from camit.search.direction import Direction
@@ -157,8 +156,8 @@ def _read_prefixes(direction: Direction, start: State, problems: Sequence[Proble
     given = [0.0] * len(rows)
     if longest > 1:
         inner = torch.arange(longest - 1, device=device) < (lengths - 1).unsqueeze(1)
-        logits = decoder.logits(features.s[:, :-1][inner])  # [pieces of all prefixes, vocabulary]
-        logp = -F.cross_entropy(logits, padded[:, 1:][inner], reduction="none")
+        s, place = (x[:, :-1][inner] for x in (features.s, features.place))  # [pieces of all prefixes, d]
+        logp = direction.judge(s, place, padded[:, 1:][inner])
         given = [float(part.sum()) for part in torch.split(logp, (lengths - 1).tolist())]
     of = [rows[p.sentence, p.prefix] for p in problems]
     last = Features(*(x[of, lengths[of] - 1].unsqueeze(1) for x in features))
@@ -175,7 +174,7 @@ def _expand(
 ) -> list[list[_Move]]:
     """For each row the candidates it may become."""
     end = direction.decoder.last_piece
-    logp = torch.log_softmax(direction.decoder.logits(features.s).squeeze(1), dim=1)  # [rows, vocabulary]
+    logp = direction.predict(features).squeeze(1)  # [rows, vocabulary]
     copies: list[list[Spelled]] = [[] for _ in owners]
     if reader is not None and any(offered := reader.read(features)):
         copies = [

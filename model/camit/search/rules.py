@@ -42,7 +42,13 @@ def fitting_spellings(
     """On a word boundary, not behind itself or its own beginning, and not more often than the source says it:
     or a strong memory would repeat itself."""
     known = (*copy.spellings, *copy.attached)
-    begun = (spelling[:n] for spelling in known for n in range(1, len(spelling) + 1))
+    # Asked very often: pieces are compared before anything is cut out.
+    begun = (
+        spelling[:n]
+        for spelling in known
+        for n in range(1, len(spelling) + 1)
+        if written and spelling[n - 1] == written[-1]
+    )
     if any(_ends_with(direction, written, part) for part in begun):
         return ()
     if sum(occurrences(direction, pieces, known) for pieces in (written, *coming)) >= copy.times:
@@ -65,6 +71,7 @@ def occurrences(direction: Direction, pieces: Phrase, spellings: tuple[Phrase, .
     ends = {
         end
         for spelling in spellings
+        if spelling[-1] in pieces
         for end in range(len(spelling), len(pieces) + 1)
         if pieces[end - len(spelling) : end] == spelling
         and _ends_with(direction, pieces[:end], spelling)

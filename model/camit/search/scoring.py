@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from camit.networks import Encoded, Features, Network, State
 from camit.search.direction import Direction
 from camit.search.grid import Prefixes
 from camit.search.problem import Phrase
+from camit.search.recall import Recall
 from camit.search.threads import threads_for
 from camit.text import PAD, Vocabulary
 
@@ -23,6 +23,16 @@ class Directions:
 
     forward: Direction
     backward: Direction
+
+    def recalling(self, recalls: tuple[Recall, Recall] | None) -> Directions:
+        """The same, with what they recall of earlier sentences."""
+        forward, backward = recalls or (None, None)
+        return Directions(replace(self.forward, recall=forward), replace(self.backward, recall=backward))
+
+    @property
+    def recalls(self) -> tuple[Recall, Recall] | None:
+        forward, backward = self.forward.recall, self.backward.recall
+        return None if forward is None or backward is None else (forward, backward)
 
     @classmethod
     def of(cls, network: Network, vocabulary: Vocabulary) -> Directions:
@@ -112,7 +122,7 @@ def score(
     with threads_for(sum(lengths)):
         state = start.select(torch.tensor(list(rows), device=device))
         state, features = decoder.advance(state, torch.tensor(read, device=device), attention=attention)
-        logits = decoder.logits(features.s[real])  # [pieces of all sentences, vocabulary]
-        chosen = -F.cross_entropy(logits, torch.tensor(want, device=device)[real], reduction="none")
+        wanted = torch.tensor(want, device=device)[real]  # [pieces of all sentences]
+        chosen = direction.judge(features.s[real], features.place[real], wanted)
     logp = torch.zeros(real.shape, device=device).masked_scatter(real, chosen)
     return Scored(logp, features, lengths, state)

@@ -153,7 +153,7 @@ def _read(direction: Direction, sources: Sources, sentence: int, part: Phrase) -
     tokens = torch.tensor([[decoder.first_piece, *direction.feed(ordered)]], device=device)
     state, features = decoder.advance(state, tokens)
     last = Features(*(x[:, -1:] for x in features))
-    logp = torch.log_softmax(decoder.logits(last.s)[0, 0], dim=0)
+    logp = direction.predict(last)[0, 0]
     return _Context(direction, state, last, logp, ordered[-1] if ordered else None)
 
 
@@ -207,7 +207,7 @@ def _propose(context: _Context, typed: str, attached: bool) -> dict[Phrase, _Ver
         state = state.select(torch.tensor(rows, device=device))
         known = [[direction.known(word[-1])] for word, _ in live]
         state, features = decoder.advance(state, torch.tensor(known, device=device), attention=False)
-        logp = torch.log_softmax(decoder.logits(features.s)[:, 0], dim=1)
+        logp = direction.predict(features)[:, 0]
         masks = []
         rests = [typed[len(direction.vocabulary.decode(word)) :] for word, _ in live]
         for (word, _), rest in zip(live, rests, strict=True):
@@ -282,7 +282,7 @@ def _judge(context: _Context, words: Sequence[Phrase]) -> dict[Phrase, _Verdict]
         fed = torch.tensor([direction.feed(word) for word in group], device=device)
         state = context.state.select(torch.zeros(len(group), dtype=torch.long, device=device))
         _, features = decoder.advance(state, fed, attention=False)
-        logp = torch.log_softmax(decoder.logits(features.s), dim=2)  # [words, pieces, vocabulary]
+        logp = direction.predict(features)  # [words, pieces, vocabulary]
         inner = logp[:, :-1].gather(2, fed[:, 1:].unsqueeze(2)).squeeze(2)  # [words, pieces - 1]
         whole = (context.logp[fed[:, 0]] + inner.sum(1)).tolist()
         holds = (inner.exp() >= HOLDS_TOGETHER).all(1).tolist()

@@ -5,27 +5,29 @@ Learning must not unlearn, and a memory full of words from elsewhere must not me
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
+import torch
 
-from camit.corpus import documents
+from camit.corpus import Pair, documents
+from camit.search.scoring import score
 from camit.simulate.history import History
 from camit.simulate.metrics import columns
 from camit.simulate.run import Experiment, check_sources, prepare
 from camit.simulate.screen import text
-from camit.training.scores import losses
-from camit.training.start import dev_batches
-from camit.translator import load
+from camit.translator import Translator, load
+
+AT_ONCE = 16  # references read together
 
 
 @dataclass(frozen=True)
 class Effect:
     """Of the other corpus."""
 
-    loss: float  # per piece of the references, mean of both directions; the memory has no part in it
+    # Per piece of the references, mean of both directions, with all that was learned; the memory has no part.
+    loss: float
     bleu: float  # of drafts
 
 
@@ -53,21 +55,18 @@ def elsewhere(
     other, others = prepare(other)
     for corpus, pairs in ((experiment.corpus, lines), (other.corpus, others)):
         check_sources(translator, corpus, pairs)
-    vocabularies = translator.source_vocabulary, translator.target_vocabulary
-    batches = dev_batches(Path(other.corpus), others, *vocabularies)
     sessions = list(documents(lines))
     progress = announce(len(lines) + (len(sessions) + 1) * len(others))
     rules = msgspec.structs.replace(experiment, revisions=0).rules()
 
     def effect(history: History) -> Effect:
-        forward, backward, pieces = losses(translator.network, batches)
         drafts = []
         for line in others:
             [played] = rules.play(translator, [line], history.readers(line.source))
             drafts.append(text(played.draft))
             progress(1)
         bleu = other.judge.bleu().corpus_score(drafts, columns([line.references for line in others]))
-        return Effect((forward + backward) / (2 * pieces), float(bleu.score))
+        return Effect(_loss(translator, others), float(bleu.score))
 
     def history(*, memory: bool, learning: bool) -> History:
         return History(
@@ -90,3 +89,18 @@ def elsewhere(
         finally:
             carried.forget()
     return found
+
+
+@torch.inference_mode()
+def _loss(translator: Translator, lines: Sequence[Pair]) -> float:
+    """Mean loss per piece, ends too, of the first references, over both directions."""
+    encode = translator.target_vocabulary.encode
+    pairs = [(translator.encode_source(line.source), tuple(encode(line.target))) for line in lines]
+    pairs.sort(key=lambda pair: len(pair[1]))
+    total = 0.0
+    for first in range(0, len(pairs), AT_ONCE):
+        ids, targets = zip(*pairs[first : first + AT_ONCE], strict=True)
+        sources = translator.read(ids)
+        for direction in (translator.directions.forward, translator.directions.backward):
+            total -= float(score(direction, sources.start(direction), range(len(ids)), targets).logp.sum())
+    return total / (2 * sum(len(target) + 1 for _, target in pairs))

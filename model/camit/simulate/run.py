@@ -29,7 +29,7 @@ from camit.checkpoint import find, languages
 from camit.corpus import Pair, documents, looks_lowercased
 from camit.errors import CorpusError, InputError
 from camit.gate import FILE as GATES
-from camit.learning import GUARD, REPLAY
+from camit.guard import GUARD, REPLAY
 from camit.search.revise import Settings
 from camit.simulate.corpus import read_lines, with_capitals
 from camit.simulate.history import Confirmed, History

@@ -1,0 +1,253 @@
+"""Confirmed sentences come back where a later one is much like them, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+
+import camit
+from camit.errors import SessionError
+from camit.learning import LearningSettings, OnlineLearner
+from camit.recollection import PLACES, Recollection, Sentence, places, with_sentence
+from camit.search.problem import Phrase
+from camit.search.recall import MOST, Recall
+from camit.search.scoring import Directions, follow, score
+from camit.text import UNK
+from camit.translator import Translator
+from tests.helpers import tiny_translator
+
+SOURCE, TARGET = "他住在尖沙咀。", "He lives in Tsim Sha Tsui."
+GUARD = [("猫", "the cat sat."), ("狗", "a dog ran.")]
+
+
+@cache
+def chinese() -> Translator:
+    return camit.load("zh-en")
+
+
+def pair(translator: Translator, source: str, target: str) -> tuple[list[int], Phrase]:
+    return translator.encode_source(source), tuple(translator.target_vocabulary.encode(target))
+
+
+def sentence(translator: Translator, source: str, target: str) -> Sentence:
+    ids, pieces = pair(translator, source, target)
+    return tuple(ids), pieces
+
+
+def recalling(translator: Translator, *sentences: Sentence) -> Translator:
+    """A fork that recalls these, and has learned nothing else."""
+    fork = translator.fork()
+    fork.recall(Recollection(fork.network, fork.directions).of(sentences))
+    return fork
+
+
+def some_recall(count: int = 50, d: int = 8, size: int = 12) -> Recall:
+    torch.manual_seed(3)
+    keys = torch.randn(count, d)
+    return Recall(keys / keys.norm(dim=1, keepdim=True), torch.randint(4, size, (count,)))
+
+
+# One decoder
+
+
+def test_the_mixture_is_a_distribution_that_never_leaves_all_to_the_past() -> None:
+    recall, logp = some_recall(), torch.log_softmax(torch.randn(3, 5, 12), dim=2)
+    place = torch.cat((recall.keys[:3].view(3, 1, 8), torch.randn(3, 4, 8)), dim=1)
+    mixed = recall.mix(logp, place)
+    assert mixed.exp().sum(2) == pytest.approx(torch.ones(3, 5), abs=1e-5)
+    assert bool((mixed.exp() >= (1 - MOST) * logp.exp() - 1e-6).all())
+
+
+def test_a_known_piece_has_the_same_probability_alone_and_among_all() -> None:
+    recall, logp = some_recall(), torch.log_softmax(torch.randn(6, 12), dim=1)
+    place, pieces = torch.randn(6, 8), torch.tensor([4, 5, 6, 7, 0, 11])
+    among = recall.mix(logp, place).gather(1, pieces.unsqueeze(1)).squeeze(1)
+    alone = recall.along(logp.gather(1, pieces.unsqueeze(1)).squeeze(1), place, pieces)
+    assert alone == pytest.approx(among, abs=1e-5)
+
+
+def test_what_stood_at_the_same_place_is_expected_there_and_hardly_anywhere_else() -> None:
+    keys = torch.eye(8)
+    recall = Recall(keys, torch.arange(4, 12))
+    logp = torch.log_softmax(torch.zeros(12), dim=0)
+    assert float(recall.mix(logp, 3 * keys[2])[6].exp()) > 0.5  # however long the vector is
+    elsewhere = recall.mix(logp, torch.full((8,), -1.0))
+    assert elsewhere == pytest.approx(logp, abs=1e-3)
+
+
+def test_a_piece_that_is_impossible_without_recall_is_possible_with_it() -> None:
+    recall = Recall(torch.eye(8), torch.arange(4, 12))
+    logp = torch.zeros(12).index_fill(0, torch.tensor([6]), -torch.inf).log_softmax(0)
+    assert float(recall.mix(logp, torch.eye(8)[2])[6].exp()) > 0.5
+    assert float(recall.along(logp[6], torch.eye(8)[2], torch.tensor(6)).exp()) > 0.5
+
+
+# Sentences
+
+
+def test_the_same_sentence_is_kept_once_and_the_oldest_go_first() -> None:
+    a, b, c = (((i,), (i, i)) for i in (5, 6, 7))
+    assert with_sentence((a, b), a) == (b, a)
+    assert with_sentence((a, b), c) == (a, b, c)
+    long: Sentence = ((8,), (8,) * (PLACES - places(b) - 1))
+    assert with_sentence((a, b), long) == (b, long)
+    longest: Sentence = ((9,), (9,) * (PLACES + 5))  # alone it may be too long, or nothing would be kept
+    assert with_sentence((a, b), longest) == (longest,)
+
+
+@pytest.mark.parametrize("arch", ["transformer", "rnnsearch"])
+def test_places_look_the_same_whatever_is_learned(arch: str) -> None:
+    translator = tiny_translator(arch)
+    pieces = pair(translator, "猫 红", "the red cat ran.")
+    directions = Directions.of(translator.network, translator.target_vocabulary)
+
+    def seen() -> list[torch.Tensor]:
+        with torch.inference_mode():
+            sources = translator.read([pieces[0]])
+            ways = (directions.forward, directions.backward)
+            return [follow(d, sources.start(d), [pieces[1]]).place for d in ways]
+
+    before = seen()
+    settings = replace(LearningSettings(), guarded=False)
+    assert OnlineLearner(translator, settings=settings).learn(*pieces).accepted
+    assert all(torch.equal(now, then) for now, then in zip(seen(), before, strict=True))
+
+
+def test_both_decoders_recall_a_sentence_and_its_like() -> None:
+    translator = recalling(chinese(), sentence(chinese(), SOURCE, TARGET))
+    assert "Tsim" not in chinese().translate(SOURCE).text
+    assert translator.translate(SOURCE).text == TARGET
+    assert "Tsim Sha Tsui" in translator.translate("她住在尖沙咀。").text
+    for other in ("你好。", "我昨天没有回家。", "这条河在我小时候还很干净。"):
+        assert translator.translate(other).text == chinese().translate(other).text
+
+
+def test_one_step_and_a_whole_sentence_agree_on_what_is_recalled() -> None:
+    """The search adds up steps, rescoring reads sentences: both must see the same."""
+    translator = recalling(chinese(), sentence(chinese(), SOURCE, TARGET))
+    ids, pieces = pair(translator, "她住在尖沙咀。", "She lives in Tsim Sha Tsui.")
+    with torch.inference_mode():
+        sources = translator.read([ids])
+        for d in (translator.directions.forward, translator.directions.backward):
+            whole = score(d, sources.start(d), [0], [pieces]).logp[0]
+            logp = d.predict(follow(d, sources.start(d), [pieces]))[0]
+            wanted = torch.tensor([*d.order(pieces), d.decoder.last_piece])
+            assert logp.gather(1, wanted.unsqueeze(1)).squeeze(1) == pytest.approx(whole, abs=1e-3)
+
+
+def test_a_word_outside_a_word_list_is_not_recalled_as_unknown() -> None:
+    translator = tiny_translator(words=True)
+    ids, pieces = pair(translator, "the cat", "the zebra sat")
+    fed = tuple(translator.target_vocabulary.feed(pieces))
+    assert UNK in fed
+    recalls = Recollection(translator.network, translator.directions).of([(tuple(ids), fed)])
+    assert recalls is not None
+    for recall in recalls:
+        assert UNK not in recall.pieces.tolist()
+        assert len(recall.keys) == len(recall.pieces) == len(fed)  # without it, but with the end
+
+
+# The learner
+
+
+def test_a_lesson_recalls_its_sentence_until_it_is_taken_back() -> None:
+    translator = chinese().fork()
+    teacher = OnlineLearner(translator)
+    before = teacher.snapshot()
+    assert teacher.learn(*pair(translator, SOURCE, TARGET)).accepted
+    assert translator.translate(SOURCE).text == TARGET
+    teacher.restore(before)
+    assert translator.directions.recalls is None
+    assert translator.translate(SOURCE).text == chinese().translate(SOURCE).text
+
+
+def test_the_papers_learner_recalls_nothing() -> None:
+    translator = chinese().fork()
+    assert OnlineLearner(translator, preset="paper").learn(*pair(translator, SOURCE, TARGET)).accepted
+    assert translator.directions.recalls is None
+
+
+def test_what_the_guard_has_no_room_for_is_learned_but_not_recalled() -> None:
+    translator = tiny_translator()  # random networks find all places alike
+    settings = replace(LearningSettings(), margin=0.05)
+    teacher = OnlineLearner(translator, settings=settings, guard=GUARD, replay=GUARD)
+    lesson = teacher.learn(*pair(translator, "猫 红", "the red cat ran."))
+    assert lesson.accepted
+    assert "no room to recall" in lesson.reason
+    assert lesson.guard <= settings.margin
+    assert translator.directions.recalls is None
+
+
+def test_the_guard_counts_what_is_recalled() -> None:
+    guards = []
+    for recall in (False, True):
+        translator = tiny_translator()
+        settings = replace(LearningSettings(), margin=9.0, recall=recall)
+        teacher = OnlineLearner(translator, settings=settings, guard=GUARD, replay=GUARD)
+        guards.append(teacher.learn(*pair(translator, "猫 红", "the red cat ran.")).guard)
+    assert guards[1] > guards[0]
+
+
+def test_recalled_sentences_are_stored_with_what_was_learned() -> None:
+    translator, other = chinese().fork(), chinese().fork()
+    teacher, pupil = OnlineLearner(translator), OnlineLearner(other)
+    teacher.learn(*pair(translator, SOURCE, TARGET))
+    teacher.learn(*pair(translator, "你好，老板。", "Hello, boss."))
+    pupil.load_offset(teacher.offset())
+    assert pupil.snapshot().sentences == teacher.snapshot().sentences
+    assert pupil.offset() == teacher.offset()
+    theirs, mine = translator.directions.recalls, other.directions.recalls
+    assert theirs is not None and mine is not None
+    for one, two in zip(theirs, mine, strict=True):
+        assert torch.equal(one.pieces, two.pieces)
+        assert one.keys == pytest.approx(two.keys, abs=2e-3)  # read alone or together, rounded to fp16
+    assert other.translate(SOURCE).text == TARGET
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("recalled.targets", lambda t: t + 100_000),
+        ("recalled.sources", lambda t: -t - 1),
+        ("recalled.targets", lambda t: t[:-1]),
+        ("recalled.sources", lambda t: torch.cat((t, t))),
+        ("recalled.lengths", lambda t: t * 0),
+        ("recalled.lengths", lambda t: t.flatten()),
+        ("recalled.lengths", lambda t: None),
+        ("recalled.targets", lambda t: t.float() + 0.5),
+    ],
+)
+def test_recalled_sentences_that_cannot_be_are_refused(name: str, change: object) -> None:
+    translator = chinese().fork()
+    teacher = OnlineLearner(translator)
+    teacher.learn(*pair(translator, SOURCE, TARGET))
+    stored = safetensors.torch.load(teacher.offset())
+    damaged = change(stored.pop(name))  # type: ignore[operator]
+    if damaged is not None:
+        stored[name] = damaged
+    pupil = OnlineLearner(chinese().fork())
+    with pytest.raises(SessionError, match="learn anew"):
+        pupil.load_offset(safetensors.torch.save(stored))
+    assert pupil.snapshot().sentences == ()
+
+
+# The session
+
+
+def test_a_session_recalls_what_was_confirmed_and_forgets_it_with_the_confirmation(tmp_path: Path) -> None:
+    with camit.Session(chinese(), memory=False, journal=tmp_path / "s") as session:
+        draft = session.open(SOURCE)
+        first = draft.text
+        draft.replace((0, len(draft.tokens)), TARGET)
+        session.confirm()
+        assert session.open(SOURCE).text == TARGET
+    with camit.Session.restore(tmp_path / "s", chinese()) as session:
+        assert session.open(SOURCE).text == TARGET
+        session.undo_confirm()
+        assert session.open(SOURCE).text == first
+    assert chinese().translate(SOURCE).text == first  # the translator it was given stays as it is
