@@ -434,6 +434,20 @@ def test_a_word_that_is_remembered_many_times_is_still_copied() -> None:
         assert "Wang Xiaobo" in translate(chinese(), "我最喜欢的作家是王小波。", memory)
 
 
+def test_of_a_word_fixed_again_and_again_the_latest_fixes_are_read() -> None:
+    memory = RevisionMemory(chinese())
+    source, target = "他是我的老板。", "He is my captain."
+    pieces = tuple(chinese().target_vocabulary.encode(target))
+    [span] = [(w.start, w.stop) for w in chinese().target_vocabulary.words(pieces) if w.text == "captain"]
+    for sentence in range(12):
+        memory.write(source, chinese().encode_source(source), pieces, [span], sentence)
+    memory.add("老板", "chief")
+    readers = memory.readers(source)
+    assert readers is not None
+    ids = [entry.id for entry in memory.entries]
+    assert list(_reader(readers).ids) == ids[-9:]  # eight captains and the other word
+
+
 def test_a_decoder_that_has_read_nothing_yet_does_not_talk_the_other_into_a_copy() -> None:
     memory, source = RevisionMemory(chinese()), "猫在火车站。"
     memory.add("猫", "Zyxq")

@@ -122,6 +122,13 @@ class Match:
     rarity: Tensor  # [entries] of the rarest of them
     times: tuple[int, ...]  # how often each entry may be copied: as often as the source says it
 
+    def select(self, entries: Sequence[int]) -> Match:
+        if len(entries) == len(self.times):
+            return self
+        chosen = torch.tensor(list(entries), dtype=torch.long)
+        times = tuple(self.times[n] for n in entries)
+        return Match(self.pieces[:, chosen], self.found[chosen], self.rarity[chosen], times)
+
 
 def evidence(features: Features, keys: Keys, match: Match) -> Tensor:
     """The numbers of `EVIDENCE` for every position and entry. [rows, n, entries, 5]"""

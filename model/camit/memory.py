@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -44,6 +45,7 @@ from camit.translator import MAX_SOURCE_PIECES, Translator, copied_words
 
 Preset = Literal["default", "paper"]
 MOST_AGREED = 3  # later sentences that count for an entry
+READ_OF_A_WORD = 8  # entries with the same word that are read for one sentence, so that it takes no longer
 
 
 @dataclass(frozen=True)
@@ -572,7 +574,15 @@ class RevisionMemory:
         anchors = [self._entries[n].anchor for n in worth]
         whole = [self._entries[n].whole for n in worth]
         chosen, match = match_anchors(self._translator, source, anchors, whole)
-        return [worth[n] for n in chosen], match
+        # Of a word that was fixed again and again, the latest few say all there is to say.
+        words = [self._entries[worth[n]].text.lower() for n in chosen]
+        later = Counter(words)
+        read = []
+        for at, word in enumerate(words):
+            later[word] -= 1
+            if later[word] < READ_OF_A_WORD:
+                read.append(at)
+        return [worth[chosen[at]] for at in read], match.select(read)
 
     def _worth_reading(self, entry: MemoryEntry) -> bool:
         """ "It" and "the" stand for too much: copied, they were wrong nine times of ten. Who pins one, or
@@ -598,13 +608,23 @@ def _pick(read: dict[bool, Features], row: int, entry: MemoryEntry) -> dict[bool
 
 
 def _spellings(entry: MemoryEntry, vocabulary: Vocabulary) -> Spellings:
-    """The ways to write the word of an entry. A capital in the middle of a sentence belongs to the word;
-    elsewhere it may be written with a small letter too. What is part of "2,000" or "p.m." stays that."""
-    inside = entry.start > 0 and not vocabulary.opens(entry.target_pieces[entry.start - 1])
-    if vocabulary.spaced and inside and not vocabulary.piece(entry.pieces[0]).startswith(SPACE):
-        return Spellings((entry.pieces,))
-    text, before = entry.text, vocabulary.decode(entry.target_pieces[: entry.start])
-    opens = entry.sentence is not None and (not before or not (before[-1].isalnum() or before[-1] in ",;"))
+    """The ways to write the word of an entry."""
+    by_hand = entry.sentence is None
+    return _ways(vocabulary, entry.text, entry.target_pieces, entry.start, entry.stop, by_hand)
+
+
+@lru_cache(maxsize=4096)  # asked with every click, for every entry that matches
+def _ways(
+    vocabulary: Vocabulary, text: str, target: Phrase, start: int, stop: int, by_hand: bool
+) -> Spellings:
+    """A capital in the middle of a sentence belongs to the word; elsewhere it may be written with a small
+    letter too. What is part of "2,000" or "p.m." stays that."""
+    pieces = target[start:stop]
+    inside = start > 0 and not vocabulary.opens(target[start - 1])
+    if vocabulary.spaced and inside and not vocabulary.piece(pieces[0]).startswith(SPACE):
+        return Spellings((pieces,))
+    before = vocabulary.decode(target[:start])
+    opens = not by_hand and (not before or not (before[-1].isalnum() or before[-1] in ",;"))
     if text.split()[0].islower():  # not "iPhone"
         other = text[:1].upper() + text[1:]
     else:

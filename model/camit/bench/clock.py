@@ -9,6 +9,8 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import TypeVar
 
@@ -19,10 +21,14 @@ from camit.bench.peers import Peer
 from camit.bench.sentences import SENTENCES
 from camit.draft import Draft
 from camit.memory import RevisionMemory
+from camit.recollection import PLACES
+from camit.search.direction import Direction
 from camit.search.grid import search
 from camit.search.problem import Phrase, Problem, Reader
-from camit.search.scoring import Sources
+from camit.search.recall import Recall
+from camit.search.scoring import Sources, follow
 from camit.session import Session
+from camit.text import SPECIALS
 from camit.translator import Translator
 
 T = TypeVar("T")
@@ -67,7 +73,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What it costs to read a full memory at every step of a search. Milliseconds are those of a step."""
+    """What it costs to look something up at every step of a search. Milliseconds are those of a step."""
 
     entries: int
     without: Timing
@@ -144,31 +150,68 @@ def read_memory(
         memory.write(sentence, translator.encode_source(sentence), pieces, slices, 1)
     readers = memory.readers()
     assert readers is not None  # a text of four sentences has words worth remembering
-    without: list[float] = []
-    reading: list[float] = []
+    plainly, reading = partial(_plain, beam=beam), partial(_plain, beam=beam, reader=readers.forward)
+    return _in_turns(len(memory.entries), translator, (plainly, reading), words, rounds, done)
+
+
+def recall_places(
+    translator: Translator, words: int, *, beam: int, rounds: int, done: Callable[[], None]
+) -> Reading:
+    """Translate in turns without and with as many recalled places as a session keeps at most.
+
+    They are random, so that what is written stays the same.
+    """
+    with torch.inference_mode():
+        [source] = [translator.encode_source(SENTENCES[words][0])]
+        forward = translator.directions.forward
+        d = follow(forward, translator.read([source]).forward, [()]).place.shape[2]
+    chance = torch.Generator().manual_seed(1)
+    keys = torch.nn.functional.normalize(torch.randn(PLACES, d, generator=chance), dim=1)
+    pieces = torch.randint(SPECIALS, len(translator.target_vocabulary), (PLACES,), generator=chance)
+    recall = Recall(keys.half().float(), pieces)
+    recalling = replace(forward, recall=recall)
+    plainly, reading = partial(_plain, beam=beam), partial(_plain, beam=beam, forward=recalling)
+    return _in_turns(PLACES, translator, (plainly, reading), words, rounds, done)
+
+
+def _in_turns(
+    entries: int,
+    translator: Translator,
+    ways: tuple[Callable[[Translator, Sources], Phrase], Callable[[Translator, Sources], Phrase]],
+    words: int,
+    rounds: int,
+    done: Callable[[], None],
+) -> Reading:
+    """Two ways to search the same sentences; the second one has something to look up."""
+    taken: tuple[list[float], list[float]] = ([], [])
     for number in range(-1, rounds):
         for sentence in SENTENCES[words]:
             sources = translator.read([translator.encode_source(sentence)])
-            for reader, into in ((None, without), (readers.forward, reading)):
-                taken: list[float] = []
-                pieces = timed(
-                    lambda reader=reader, sources=sources: _plain(translator, sources, beam, reader),  # type: ignore[misc]
-                    taken,
-                )
-                into.append(taken[0] / (len(pieces) + 1))  # what is copied may make a sentence longer
+            for way, into in zip(ways, taken, strict=True):
+                whole: list[float] = []
+                pieces = timed(partial(way, translator, sources), whole)
+                into.append(whole[0] / (len(pieces) + 1))  # what is copied may make a sentence longer
         if number < 0:
-            without.clear()
-            reading.clear()
+            for into in taken:
+                into.clear()
         done()
+    without, reading = taken
     ratios = [mine / theirs for mine, theirs in zip(reading, without, strict=True)]
-    return Reading(len(memory.entries), Timing.of(without), Timing.of(reading), statistics.median(ratios) - 1)
+    return Reading(entries, Timing.of(without), Timing.of(reading), statistics.median(ratios) - 1)
 
 
 @torch.inference_mode()
-def _plain(translator: Translator, sources: Sources, beam: int, reader: Reader | None = None) -> Phrase:
+def _plain(
+    translator: Translator,
+    sources: Sources,
+    beam: int,
+    reader: Reader | None = None,
+    forward: Direction | None = None,
+) -> Phrase:
     """One beam search by the forward decoder: what other engines call a translation."""
+    direction = forward or translator.directions.forward
     problem = Problem(0, sources.limit(0))
-    found = search(translator.directions.forward, sources.forward, [problem], beam=beam, reader=reader)
+    found = search(direction, sources.forward, [problem], beam=beam, reader=reader)
     return found[0][0].pieces
 
 

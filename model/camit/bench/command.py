@@ -14,7 +14,17 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from camit.bench.clock import REVISIONS, Comparison, Figures, Reading, Timing, compare, measure, read_memory
+from camit.bench.clock import (
+    REVISIONS,
+    Comparison,
+    Figures,
+    Reading,
+    Timing,
+    compare,
+    measure,
+    read_memory,
+    recall_places,
+)
 from camit.bench.sentences import SENTENCES
 from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError
@@ -49,7 +59,7 @@ def bench(
     translator = load(model)
     comparisons: list[Comparison] = []
     with Progress(transient=True, console=Console(stderr=True)) as progress:
-        steps = sum(map(len, SENTENCES.values())) * (rounds + 1) + (3 if peers else 1) * (rounds + 1)
+        steps = sum(map(len, SENTENCES.values())) * (rounds + 1) + (4 if peers else 2) * (rounds + 1)
         task = progress.add_task("timing", total=steps)
 
         def done() -> None:
@@ -57,6 +67,7 @@ def bench(
 
         figures = [measure(translator, words, beam=beam, rounds=rounds, done=done) for words in SENTENCES]
         reading = read_memory(translator, 20, beam=beam, rounds=rounds, done=done)
+        recalling = recall_places(translator, 20, beam=beam, rounds=rounds, done=done)
         if peers:
             from camit.bench.peers import CTranslate2, HuggingFace
 
@@ -71,8 +82,9 @@ def bench(
     console.print(_waits(figures))
     console.print("goals at 20 words: open 60, revision 60 (150), alternatives 20", style="dim")
     console.print(_revisions(figures))
-    console.print(_memory(reading))
+    console.print(_looked_up("entries", "the whole memory read at each", reading))
     console.print("goal: at most 10 %", style="dim")
+    console.print(_looked_up("places", "as many places recalled at each as are kept", recalling))
     if comparisons:
         console.print(_beside(comparisons))
         console.print("goals: 3 or less beside CTranslate2, 0.25 or less beside transformers", style="dim")
@@ -85,7 +97,13 @@ def bench(
             "torch": str(torch.__version__),
             "machine": platform.processor() or platform.machine(),
         }
-        content = {"settings": settings, "figures": figures, "memory": reading, "peers": comparisons}
+        content = {
+            "settings": settings,
+            "figures": figures,
+            "memory": reading,
+            "recall": recalling,
+            "peers": comparisons,
+        }
         write_atomically(json, msgspec.json.format(msgspec.json.encode(content), indent=1))
 
 
@@ -108,9 +126,9 @@ def _revisions(figures: list[Figures]) -> Table:
     return table
 
 
-def _memory(reading: Reading) -> Table:
-    table = Table(title="milliseconds of a step of the search at 20 words, the whole memory read at each")
-    for heading in ("entries", "without", "reading", "added"):
+def _looked_up(what: str, how: str, reading: Reading) -> Table:
+    table = Table(title=f"milliseconds of a step of the search at 20 words, {how}")
+    for heading in (what, "without", "reading", "added"):
         table.add_column(heading, justify="right")
     shown = (f"{t.median:.2f} ({t.p95:.2f})" for t in (reading.without, reading.reading))
     table.add_row(str(reading.entries), *shown, f"{reading.ratio:+.0%}")
