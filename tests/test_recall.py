@@ -17,7 +17,7 @@ from camit.recollection import PLACES, Recollection, Sentence, places, with_sent
 from camit.search.problem import Phrase
 from camit.search.recall import MOST, Recall
 from camit.search.scoring import Directions, follow, score
-from camit.text import UNK
+from camit.text import PAD, UNK
 from camit.translator import Translator
 from tests.helpers import tiny_translator
 
@@ -78,6 +78,19 @@ def test_what_stood_at_the_same_place_is_expected_there_and_hardly_anywhere_else
     assert float(recall.mix(logp, 3 * keys[2])[6].exp()) > 0.5  # however long the vector is
     elsewhere = recall.mix(logp, torch.full((8,), -1.0))
     assert elsewhere == pytest.approx(logp, abs=1e-3)
+
+
+def test_where_a_sentence_ended_it_is_left_to_the_network_whether_to_end() -> None:
+    recall = Recall(torch.eye(8), torch.tensor([4, 5, PAD, 7, 8, 9, 10, 11]))
+    logp = torch.log_softmax(torch.randn(12), dim=0)
+    assert recall.mix(logp, torch.eye(8)[2]) == pytest.approx(logp, abs=1e-4)
+    translator = recalling(chinese(), sentence(chinese(), SOURCE, TARGET))
+    for recalled, direction in zip(
+        translator.directions.recalls or (),
+        (translator.directions.forward, translator.directions.backward),
+        strict=True,
+    ):
+        assert direction.decoder.last_piece not in recalled.pieces.tolist()
 
 
 def test_a_piece_that_is_impossible_without_recall_is_possible_with_it() -> None:
@@ -149,7 +162,7 @@ def test_a_word_outside_a_word_list_is_not_recalled_as_unknown() -> None:
     assert recalls is not None
     for recall in recalls:
         assert UNK not in recall.pieces.tolist()
-        assert len(recall.keys) == len(recall.pieces) == len(fed)  # without it, but with the end
+        assert recall.pieces.tolist().count(PAD) == 2  # there and at the end it is left to the network
 
 
 # The learner

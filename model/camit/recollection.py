@@ -17,7 +17,7 @@ from camit.networks import Network
 from camit.search.problem import Phrase
 from camit.search.recall import Recall
 from camit.search.scoring import Directions, follow, read_sources
-from camit.text import UNK
+from camit.text import PAD, UNK
 
 Sentence = tuple[tuple[int, ...], Phrase]  # source and target pieces, as the network reads them
 # At most; the oldest sentences go first. About as many as a vocabulary has pieces, so that a step that
@@ -77,12 +77,9 @@ class Recollection:
     def _recall(self, sentences: Sequence[Sentence], side: int) -> Recall:
         direction = (self._directions.forward, self._directions.backward)[side]
         keys = torch.cat([self._keys[sentence][side] for sentence in sentences]).float()
-        end = direction.decoder.last_piece
-        said = [piece for _, target in sentences for piece in (*direction.order(target), end)]
+        said = [piece for _, target in sentences for piece in (*direction.order(target), PAD)]
         pieces = torch.tensor(said, device=keys.device)
-        # What a word list calls unknown may be any word.
-        known = pieces != UNK
-        return Recall(keys[known], pieces[known])
+        return Recall(keys, pieces.masked_fill(pieces == UNK, PAD))  # what is unknown may be any word
 
 
 def _unit(place: Tensor) -> Tensor:
