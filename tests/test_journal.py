@@ -50,7 +50,7 @@ def work(session: camit.Session) -> None:
     second.replace(0, "🐋").undo().undo()
     session.visit(second)
     session.confirm(session.open(DOG).delete(0) if len(session.open(DOG).tokens) > 1 else second)
-    session.open(WHY).insert(0, "lion").insert(0, "zebra").undo()
+    session.open(WHY).insert(0, "lion").undo()
     session.learning.enabled = False
 
 
@@ -452,7 +452,7 @@ def test_missing_doubled_and_swapped_lines_are_refused(place: Path, change: str)
 
 def test_another_version_is_refused(place: Path) -> None:
     first, *rest = lines(place)
-    (place / FILE).write_bytes(first.replace(b'"version":2', b'"version":99') + b"".join(rest))
+    (place / FILE).write_bytes(first.replace(b'"version":3', b'"version":99') + b"".join(rest))
     refuse(place, "version 99")
 
 

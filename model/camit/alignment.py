@@ -145,6 +145,7 @@ def _needed(
             for d in (translator.directions.forward, translator.directions.backward):
                 features = follow(d, sources.start(d), [pieces] * len(variants[rows]))
                 at = [len(pieces) - 1 - place if d.backward else place for place in asked]
+                # Of the network alone: what is recalled does not depend on the source as a whole.
                 scores = torch.log_softmax(d.decoder.logits(features.s[:, at]), dim=2)
                 known = torch.tensor(d.feed(said))
                 logp[rows] += scores.gather(2, known.expand(len(scores), -1).unsqueeze(2)).squeeze(2)

@@ -4,10 +4,8 @@ Both decoders learn the words of the confirmed text, but not where it ends. Two 
 with a model, each with the model's own translation. The replay set holds the step back where the base model
 knew better, and tells how large the gradient of each weight usually is, by which it is divided (Krause et al.
 2018, "Dynamic Evaluation of Neural Sequence Models"). The guard set must not drift from the base model beyond
-a margin. Where it would, what was learned fades a little to make room for the new lesson; where that does not
-help, the step is taken back and reported as rejected. What is compared is the cross-entropy with what the
-base model itself expects at each place: that is least for the base model, so nothing can look better than it
-really is by growing more sure of itself.
+a margin (`guard.py`). Where it would, what was learned fades a little to make room for the new lesson; where
+that does not help, the step is taken back and reported as rejected.
 
 Beside the step, the sentence itself is kept: what stood where is recalled when a later sentence comes to a
 place much like it (`recollection.py`). The guard watches over both, and both are taken back together.
@@ -32,7 +30,7 @@ from torch import Tensor, nn
 from camit.errors import InputError, SessionError
 from camit.guard import GUARD, REPLAY, Baseline, Batch, batches, distributions, expected, load_pairs
 from camit.networks import Encoded
-from camit.recollection import Recollection, Sentence, restored, stored, with_sentence
+from camit.recollection import Kept, keep, recalls, restored, stored, with_sentence
 from camit.search.problem import Phrase
 from camit.search.scoring import Directions, Sources, read_sources, score
 from camit.translator import Translator
@@ -84,6 +82,12 @@ class LearningSettings:
     ends: bool = False
     recall: bool = True  # confirmed sentences are recalled while later ones are written
 
+    def __post_init__(self) -> None:
+        if self.recall and self.parameters == "all":
+            raise InputError(
+                'sentences cannot be recalled where all parameters learn: give recall=False, or "adaptable".'
+            )
+
 
 PRESETS: dict[str, LearningSettings] = {
     "default": LearningSettings(),
@@ -106,7 +110,9 @@ class Lesson:
     """What happened when a sentence was confirmed."""
 
     accepted: bool
-    before: float  # mean log-probability per piece of the confirmed sentence, its end too, both directions
+    # Mean log-probability per piece of the confirmed sentence, its end too, in both directions; by the
+    # network, without what is recalled.
+    before: float
     after: float
     guard: float  # relative change of the guard set's loss against the base model
     seconds: float
@@ -127,7 +133,7 @@ class Knowledge:
     """The exact state of a learner."""
 
     weights: Weights
-    sentences: tuple[Sentence, ...]  # that are recalled
+    sentences: tuple[Kept, ...]  # that are recalled
     lessons: tuple[Lesson, ...]
     replayed: int  # batches of the replay set
 
@@ -156,10 +162,10 @@ class OnlineLearner:
         self._translator = translator
         self._lessons: tuple[Lesson, ...] = ()
         network = translator.network
-        directions = Directions.of(network, translator.target_vocabulary)  # which recall nothing
-        self._directions = directions.forward, directions.backward
-        self._recollection = Recollection(network, directions)
-        self._sentences: tuple[Sentence, ...] = ()
+        self._plain = Directions.of(network, translator.target_vocabulary)  # which recall nothing
+        self._directions = self._plain.forward, self._plain.backward
+        self._sentences: tuple[Kept, ...] = ()
+        translator.set_recalls(None)
         self._frozen_encoder = self.settings.parameters == "adaptable"
         moved = (
             [p for decoder in (network.forward_decoder, network.backward_decoder) for p in decoder.adaptable]
@@ -214,15 +220,9 @@ class OnlineLearner:
             yield from self._expect()
             yield from self._measure()
             yield from self._step(pair)
-            if self.settings.recall:
-                self._recall(with_sentence(self._sentences, self._sentence(pair)))
             after = -self._loss_of(pair)
             yield
-            change = yield from self._guard_change()
-            recalled = not self.settings.guarded or change.recall <= RECALLED * self.settings.margin
-            if not recalled:
-                self._recall(saved.sentences)
-                change = yield from self._guard_change()
+            change, recalled = yield from self._keep(pair)
             kept = self._kept(change)
             if LEAST_KEPT <= kept < 1.0:
                 self._fade(kept)
@@ -251,7 +251,7 @@ class OnlineLearner:
             self._put(saved.weights)
             self._recall(saved.sentences)
             after, change = before, _Change(known)
-        elif not recalled:
+        elif self._baseline.guard and not recalled:
             reason += "; the guard leaves no room to recall it word by word"
         return self._note(Lesson(accepted, before, after, change.both, time.perf_counter() - started, reason))
 
@@ -270,14 +270,16 @@ class OnlineLearner:
         self._put(self._base)
         self._recall(())
 
-    def offset(self) -> bytes:
-        """What was learned, as data: changed weights and recalled sentences in safetensors format."""
+    def offset(self, of: Knowledge | None = None) -> bytes:
+        """What was learned, now or then, as data: changed weights and recalled sentences in safetensors
+        format."""
+        of = of or self.snapshot()
         changed = {
-            name: p.data.contiguous()
-            for name, p in self._parameters.items()
-            if p.data_ptr() != self._base[name].data_ptr()
+            name: weights.contiguous()
+            for name, weights in of.weights.items()
+            if weights.data_ptr() != self._base[name].data_ptr()
         }
-        return safetensors.torch.save({**changed, **stored(self._sentences)})
+        return safetensors.torch.save({**changed, **stored(of.sentences)})
 
     def load_offset(self, data: bytes) -> None:
         """Take up what `offset` wrote, on the same model."""
@@ -295,7 +297,8 @@ class OnlineLearner:
             if not bool(torch.isfinite(tensor).all()):
                 raise SessionError(f"learned weights {name!r} hold NaN or infinity; learn anew.")
         self._put({**self._base, **changed})
-        self._recall(sentences)
+        network = self._translator.network
+        self._recall(tuple(keep(network, self._plain, *s) for s in sentences) if self.settings.recall else ())
 
     # Inside
 
@@ -310,14 +313,28 @@ class OnlineLearner:
         for name, p in self._parameters.items():
             p.data = weights[name]
 
-    def _sentence(self, pair: Pair) -> Sentence:
-        ids, pieces = pair
-        return tuple(ids), tuple(self._translator.target_vocabulary.feed(pieces))
-
-    def _recall(self, sentences: tuple[Sentence, ...]) -> None:
+    def _recall(self, sentences: tuple[Kept, ...]) -> None:
         if sentences != self._sentences:
+            self._translator.set_recalls(recalls(sentences, self._plain))
             self._sentences = sentences
-            self._translator.recall(self._recollection.of(sentences))
+
+    def _keep(self, pair: Pair) -> Generator[None, None, tuple[_Change, bool]]:
+        """Recall a sentence from now on, if the guard has room for it; if need be, the older half of those
+        that were recalled so far goes. Nothing is recalled where no guard set can tell what that does."""
+        settings, before = self.settings, self._sentences
+        if not settings.recall or (settings.guarded and not self._baseline.guard):
+            return (yield from self._guard_change()), False
+        ids, pieces = pair
+        fed = tuple(self._translator.target_vocabulary.feed(pieces))
+        new = keep(self._translator.network, self._plain, ids, fed)
+        for earlier in (before, before[len(before) // 2 + 1 :]):
+            self._recall(with_sentence(earlier, new))
+            yield
+            change = yield from self._guard_change()
+            if not settings.guarded or change.recall <= RECALLED * settings.margin:
+                return change, True
+        self._recall(before)
+        return (yield from self._guard_change()), False
 
     def _kept(self, change: _Change) -> float:
         """The part of what the weights learned that the guard has room for beside what is recalled: its loss

@@ -574,13 +574,13 @@ class RevisionMemory:
         anchors = [self._entries[n].anchor for n in worth]
         whole = [self._entries[n].whole for n in worth]
         chosen, match = match_anchors(self._translator, source, anchors, whole)
-        # Of a word that was fixed again and again, the latest few say all there is to say.
-        words = [self._entries[worth[n]].text.lower() for n in chosen]
-        later = Counter(words)
+        # Of a word that was fixed again and again, the latest fixes say all there is to say.
+        entries = [self._entries[worth[n]] for n in chosen]
+        later = Counter(entry.text for entry in entries)
         read = []
-        for at, word in enumerate(words):
-            later[word] -= 1
-            if later[word] < READ_OF_A_WORD:
+        for at, entry in enumerate(entries):
+            later[entry.text] -= 1
+            if later[entry.text] < READ_OF_A_WORD or entry.pinned or entry.sentence is None:
                 read.append(at)
         return [worth[chosen[at]] for at in read], match.select(read)
 

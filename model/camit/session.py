@@ -480,10 +480,7 @@ class Session:
         memory = name("memory", state.memory.to_bytes(self.translator)) if state.memory.next_id > 1 else None
         learned = None
         if any(lesson.accepted for lesson in state.learning.lessons):
-            now = self.learning.snapshot()
-            self.learning.restore(state.learning)
-            learned = name("learned", self.learning.offset())
-            self.learning.restore(now)
+            learned = name("learned", self.learning.offset(state.learning))
         return msgspec.structs.replace(mind, memory=memory, learned=learned)
 
     def _load_state(self, mind: Mind) -> _State:

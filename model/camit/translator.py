@@ -89,7 +89,9 @@ class Translator:
         """What is known of the checkpoint's own weights, found out once for this translator and its forks."""
         if any(p.data_ptr() != self._base[name].data_ptr() for name, p in self.network.named_parameters()):
             return make()  # it has been taught: what is found out now holds for it alone
-        made: T = self._shared.setdefault(key, make())
+        if key not in self._shared:
+            self._shared.setdefault(key, make())  # of two threads that come at once, one is heard
+        made: T = self._shared[key]
         return made
 
     def adopt(self, fork: Translator) -> None:
@@ -97,9 +99,9 @@ class Translator:
         theirs = dict(fork.network.named_parameters())
         for name, p in self.network.named_parameters():
             p.data = theirs[name].data
-        self.recall(fork.directions.recalls)
+        self.set_recalls(fork.directions.recalls)
 
-    def recall(self, recalls: tuple[Recall, Recall] | None) -> None:
+    def set_recalls(self, recalls: tuple[Recall, Recall] | None) -> None:
         """What both decoders recall of earlier sentences from now on."""
         self.directions = self.directions.recalling(recalls)
 

@@ -162,7 +162,7 @@ def recall_places(
     They are random, so that what is written stays the same.
     """
     with torch.inference_mode():
-        [source] = [translator.encode_source(SENTENCES[words][0])]
+        source = translator.encode_source(SENTENCES[words][0])
         forward = translator.directions.forward
         d = follow(forward, translator.read([source]).forward, [()]).place.shape[2]
     chance = torch.Generator().manual_seed(1)

@@ -326,7 +326,8 @@ class TransformerDecoder(Decoder):
 
     @property
     def adaptable(self) -> list[nn.Parameter]:
-        # Measured: these win nine tenths of what the whole last layer wins, and forget less.
+        # What comes behind `Features.place`. Measured with the norms before it: nine tenths of what the whole
+        # last layer wins, with less forgotten; without these norms it is the same.
         last = self.layers[-1]
         parts = (last.ff1, last.ff2, self.norm)
         return [p for part in parts for p in part.parameters()]  # type: ignore[union-attr]

@@ -14,10 +14,10 @@ from camit.text import says_something
 
 
 def exchanged(
-    forward: Direction, pieces: Phrase, offers: Sequence[tuple[Span, Copy]], logits: Tensor
+    forward: Direction, pieces: Phrase, offers: Sequence[tuple[Span, Copy]], logp: Tensor
 ) -> dict[Phrase, float]:
     """The sentences with one word exchanged for what is offered in its place, and how probable the memory
-    finds that; `logits` [pieces + 1, vocabulary] along the sentence say how a word is spelled there."""
+    finds that; `logp` [pieces + 1, vocabulary] along the sentence say how a word is spelled there."""
     vocabulary = forward.vocabulary
     words = vocabulary.words(pieces)
     texts, places = [w.text.lower() for w in words], {w.start: n for n, w in enumerate(words)}
@@ -30,7 +30,7 @@ def exchanged(
         ways = fitting_spellings(forward, copy, left, (right,))
         fitting = [way for way in ways if not right or forward.boundary(way[-1], right[0])]
         if fitting:
-            [(way, _)] = spell(forward, fitting, logits[start], left)
+            [(way, _)] = spell(forward, fitting, logp[start], left)
             sentence = (*left, *way, *right)
             found[sentence] = max(copy.probability, found.get(sentence, 0.0))
     return found

@@ -50,7 +50,7 @@ class Recall:
         logp = logp + network.unsqueeze(-1)
         same = pieces.unsqueeze(-1) == pieces.unsqueeze(-2)
         together = (same * shares.unsqueeze(-2)).sum(-1)  # neighbours with the same piece count as one
-        return logp.scatter(-1, pieces, torch.log(logp.gather(-1, pieces).exp() + together))
+        return logp.scatter(-1, pieces, torch.logaddexp(logp.gather(-1, pieces), together.log()))
 
     def along(self, logp: Tensor, place: Tensor, pieces: Tensor) -> Tensor:
         """Log-probabilities [...] of the pieces [...] that are known to stand at places [..., d_p]."""
@@ -59,9 +59,15 @@ class Recall:
         return torch.logaddexp(logp + network, found.log())
 
     def _recalled(self, place: Tensor) -> _Recalled:
-        near = self._packed(place / torch.linalg.vector_norm(place, 2, -1, True), self.keys, None)
+        near = self._packed(unit(place), self.keys, None)
         cosines, at = near.topk(min(NEIGHBOURS, len(self.pieces)), dim=-1)
         trust = MOST * torch.sigmoid(STEEPNESS * (cosines[..., :1] - NEAR))
         pieces = self.pieces[at]
         shares = (torch.softmax(SHARPNESS * cosines, dim=-1) * trust).masked_fill(pieces == PAD, 0.0)
         return _Recalled(pieces, shares, torch.log1p(-shares.sum(-1)))
+
+
+def unit(place: Tensor) -> Tensor:
+    """Places are compared by their cosine."""
+    length: Tensor = torch.linalg.vector_norm(place, 2, -1, True)
+    return place / length

@@ -190,7 +190,7 @@ class Searcher:
         offers = readers.forward.offers(along[0], pieces) + readers.backward.offers(along[1], pieces)
         if not offers:
             return {}
-        return exchanged(forward, pieces, offers, forward.decoder.logits(along[0].s[0]))
+        return exchanged(forward, pieces, offers, forward.predict(along[0])[0])
 
     @torch.inference_mode()
     def revise(self, requests: Sequence[Request]) -> list[Revision]:
