@@ -37,7 +37,7 @@ export function LearningView() {
         ) : (
           <p class="camit-lead">
             {enabled
-              ? "No lesson yet. Each sentence you confirm is one small step of training, kept only if a fixed set of other sentences does not get worse."
+              ? "No lesson yet. Each sentence you confirm is one small step of training, and recalled where a later one is much like it. Both are kept only if a fixed set of other sentences does not get worse."
               : "Learning is switched off: confirmed sentences change the memory, not the model."}
           </p>
         )}
