@@ -1084,7 +1084,7 @@ def test_new_keys_are_those_of_a_memory_written_with_the_new_weights(arch: str) 
     with torch.no_grad():
         for p in translator.network.parameters():
             p.mul_(1.1)
-    stale = old.weights(draft).r
+    stale = old.weights(draft).r  # what comes last in a decoder is that of now, the rest is not
     old.rekey()
     new = RevisionMemory(translator, preset="paper", active_from=1)
     for target in ("the cat sat.", "a dog ran, the cat sat!", "the cat sat."):

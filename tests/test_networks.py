@@ -54,6 +54,24 @@ def test_step_by_step_equals_the_teacher_forced_pass(network: Network, decoder: 
             )
 
 
+def test_what_learning_moves_comes_behind_the_places(network: Network, decoder: Decoder) -> None:
+    tokens = torch.tensor([[decoder.first_piece, *TARGET]])
+    with torch.inference_mode():
+        encoded = network.encode(SOURCE)
+        _, before = decoder.advance(decoder.start(encoded), tokens)
+    torch.testing.assert_close(decoder.finish(before.place.clone()), before.s, atol=1e-4, rtol=0)
+    with torch.no_grad():
+        for p in decoder.adaptable:
+            p.add_(0.1)
+    with torch.inference_mode():
+        _, after = decoder.advance(decoder.start(encoded), tokens)
+        same = decoder.compared(after.place), decoder.compared(before.place)
+    torch.testing.assert_close(after.place, before.place, atol=0, rtol=0)
+    torch.testing.assert_close(after.c, before.c, atol=0, rtol=0)
+    torch.testing.assert_close(*same, atol=0, rtol=0)
+    assert not torch.allclose(after.s, before.s, atol=1e-2)
+
+
 def test_a_prefix_may_be_cut_anywhere(network: Network, decoder: Decoder) -> None:
     tokens = torch.tensor([[decoder.first_piece, *TARGET]])
     with torch.inference_mode():

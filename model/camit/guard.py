@@ -49,11 +49,12 @@ def expected(logp: Tensor, most: int = EXPECTED) -> Expected:
 
 def distributions(direction: Direction, start: State, targets: Sequence[Phrase]) -> tuple[Tensor, Tensor]:
     """Log-probabilities of all pieces at all places of known sentences, the ends too [places, vocabulary],
-    and the places themselves [places, d_p], see `Features.place`."""
+    and the places as they are compared [places, d_p]."""
     features = follow(direction, start, targets)
     lengths = torch.tensor([len(pieces) for pieces in targets], device=features.s.device)
     real = torch.arange(features.s.shape[1], device=features.s.device) <= lengths.unsqueeze(1)
-    return direction.predict(Features(*(x[real] for x in features))), features.place[real]
+    logp = direction.predict(Features(*(x[real] for x in features)))
+    return logp, direction.decoder.compared(features.place[real])
 
 
 @dataclass(eq=False)

@@ -189,6 +189,12 @@ class OnlineLearner:
         )
 
     @property
+    def moves_all(self) -> bool:
+        """Do lessons move what comes before `Features.place`, too, so that what was read has to be read
+        anew?"""
+        return self.settings.parameters == "all"
+
+    @property
     def lessons(self) -> tuple[Lesson, ...]:
         return self._lessons
 

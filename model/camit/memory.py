@@ -3,7 +3,8 @@
 
 An entry is a key, the decoding state s' and context vector c' where the fixed word begins, and a value, the
 word itself: a phrase of pieces that is copied whole or not at all. Keys exist for both decoders. They
-follow from the entry and the weights of the network, so they are made when they are read and stored nowhere.
+follow from the entry and the weights of the network, so they are made when they are read and stored nowhere;
+what lessons do not move of them is kept at hand.
 `gate.py` decides how much is copied; this module writes, forgets, and hands the search what it reads.
 """
 
@@ -17,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 import torch
@@ -196,7 +197,7 @@ class RevisionMemory:
         self.settings = settings
         self._translator = translator
         self._entries: tuple[MemoryEntry, ...] = ()
-        self._keys: dict[int, dict[bool, Keys]] = {}  # by entry and direction.backward, as far as known
+        self._contexts: dict[int, dict[bool, _Context]] = {}  # by entry and direction.backward
         self._next_id = 1
         self._gates = _gates(translator)
 
@@ -256,7 +257,7 @@ class RevisionMemory:
                 )
             )
             self._next_id += 1
-        self._keys |= {e.id: _pick(read, 0, e) for e in new}
+        self._contexts |= {e.id: _pick(read, 0, e) for e in new}
         self._append(*new)
         return tuple(e for e in new if e in self._entries)
 
@@ -325,7 +326,7 @@ class RevisionMemory:
 
     def clear(self) -> None:
         """Forget everything."""
-        self._entries, self._keys = (), {}
+        self._entries, self._contexts = (), {}
 
     # Glossaries
 
@@ -425,8 +426,8 @@ class RevisionMemory:
         return self._keys_of(self._entries)[way == "backward"]
 
     def rekey(self) -> None:
-        """The network has new weights: keys are made anew when they are read next."""
-        self._keys = {}
+        """The network is another one, also in the parts that lessons do not move: sentences are read anew."""
+        self._contexts = {}
 
     # Exact state
 
@@ -438,7 +439,7 @@ class RevisionMemory:
         """Back to exactly this state, whatever weights the network has now."""
         self._entries = snapshot.entries
         self._next_id = snapshot.next_id
-        self._keys = {}
+        self._contexts = {}
 
     # Inside
 
@@ -494,7 +495,7 @@ class RevisionMemory:
     def _keep(self, chosen: list[int]) -> None:
         self._entries = tuple(self._entries[i] for i in chosen)
         kept = {entry.id for entry in self._entries}
-        self._keys = {entry: keys for entry, keys in self._keys.items() if entry in kept}
+        self._contexts = {entry: known for entry, known in self._contexts.items() if entry in kept}
 
     def _anchored(
         self,
@@ -525,23 +526,25 @@ class RevisionMemory:
         return anchored
 
     def _keys_of(self, entries: Sequence[MemoryEntry]) -> dict[bool, Keys]:
-        """Keys of these entries by direction. A sentence that several entries come from is read once,
-        and again only when the network has learned."""
+        """Keys of these entries by direction, by the weights of now. A sentence that several entries come
+        from is read once: lessons move only what comes behind `Features.place`."""
         unread: dict[tuple[str, Phrase], list[MemoryEntry]] = {}
         for e in sorted(entries, key=lambda e: (len(e.target_pieces), len(e.source), e.id)):
-            if e.id not in self._keys:
+            if e.id not in self._contexts:
                 unread.setdefault((e.source, e.target_pieces), []).append(e)
         encode = self._translator.encode_source
         for first in range(0, len(unread), READ_STEP):
             chosen = list(unread.items())[first : first + READ_STEP]
             read = read_along(self._translator, [(encode(source), pieces) for (source, pieces), _ in chosen])
             for row, (_, sharing) in enumerate(chosen):
-                self._keys |= {e.id: _pick(read, row, e) for e in sharing}
-        found = [self._keys[e.id] for e in entries]
-        return {
-            b: Keys(torch.stack([k[b].s for k in found]), torch.stack([k[b].c for k in found]))
-            for b in (False, True)
-        }
+                self._contexts |= {e.id: _pick(read, row, e) for e in sharing}
+        found = [self._contexts[e.id] for e in entries]
+        keys = {}
+        for d in (self._translator.directions.forward, self._translator.directions.backward):
+            with torch.inference_mode():
+                s = d.decoder.finish(torch.stack([k[d.backward].place for k in found]))
+            keys[d.backward] = Keys(s.clone(), torch.stack([k[d.backward].c for k in found]))
+        return keys
 
     def _compare(self, source: str, target_pieces: Phrase) -> None:
         """A confirmed sentence speaks for or against every entry whose source word it has."""
@@ -600,11 +603,18 @@ def _gates(translator: Translator) -> Gates:
     return Gates.load(translator.directory, features.s.shape[2], features.c.shape[2])
 
 
-def _pick(read: dict[bool, Features], row: int, entry: MemoryEntry) -> dict[bool, Keys]:
-    """The key of an entry from the features of its sentence: where its first piece is predicted."""
+class _Context(NamedTuple):
+    """What the key of an entry is made from."""
+
+    place: Tensor  # [d_p], see `Features`; s' follows from it by the weights of the moment
+    c: Tensor  # [d_c]
+
+
+def _pick(read: dict[bool, Features], row: int, entry: MemoryEntry) -> dict[bool, _Context]:
+    """The context of an entry from the features of its sentence: where its first piece is predicted."""
     at = {False: entry.start, True: len(entry.target_pieces) - entry.stop}
     # Clones: plain tensors, free of the batch they come from and of inference mode.
-    return {b: Keys(f.s[row, at[b]].clone(), f.c[row, at[b]].clone()) for b, f in read.items()}
+    return {b: _Context(f.place[row, at[b]].clone(), f.c[row, at[b]].clone()) for b, f in read.items()}
 
 
 def _spellings(entry: MemoryEntry, vocabulary: Vocabulary) -> Spellings:

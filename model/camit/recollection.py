@@ -46,7 +46,7 @@ def keep(network: Network, directions: Directions, source: Sequence[int], target
     with torch.inference_mode():
         sources = read_sources(network, directions, [source])
         forward, backward = (
-            unit(follow(d, sources.start(d), [target]).place[0]).half()
+            unit(d.decoder.compared(follow(d, sources.start(d), [target]).place[0])).half()
             for d in (directions.forward, directions.backward)
         )
     return Kept(tuple(source), tuple(target), (forward, backward))

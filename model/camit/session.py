@@ -408,8 +408,9 @@ class Session:
             raise
         if lesson.accepted:
             self.translator.adopt(self._student)
-            self.engine.forget()
-            self.memory.rekey()
+            if self.learning.moves_all:
+                self.engine.forget()
+                self.memory.rekey()
         self._tell()
         yield
         if lesson.accepted:

@@ -97,6 +97,14 @@ class Decoder(nn.Module, ABC):
         return list(self.parameters())
 
     @abstractmethod
+    def finish(self, place: Tensor) -> Tensor:
+        """The decoding states s [..., d] at places [..., d_p], by the parts that online learning moves."""
+
+    def compared(self, place: Tensor) -> Tensor:
+        """Places [..., d_p] in the form in which those that are alike have a high cosine."""
+        return place
+
+    @abstractmethod
     def logits(self, s: Tensor) -> Tensor:
         """Scores over the target vocabulary for decoding states s [..., d]."""
 

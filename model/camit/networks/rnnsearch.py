@@ -88,7 +88,7 @@ class RNNDecoder(Decoder):
             attentions.append(weights)
         context, trail = torch.stack(contexts, 1), torch.stack(states, 1)
         place = torch.cat((words, trail, context), dim=2)
-        s = torch.tanh(self.readout(place))
+        s = self.finish(place)
         new = replace(state, hidden=hidden, trail=trail)
         return new, Features(self.dropout(s), context, torch.stack(attentions, 1), place)
 
@@ -99,6 +99,9 @@ class RNNDecoder(Decoder):
     @property
     def adaptable(self) -> list[nn.Parameter]:
         return list(self.readout.parameters())
+
+    def finish(self, place: Tensor) -> Tensor:
+        return torch.tanh(self.readout(place))
 
     def logits(self, s: Tensor) -> Tensor:
         result: Tensor = self.output(s)

@@ -175,22 +175,22 @@ class DecoderLayer(Module):
     def forward(
         self, x: Tensor, past: Tensor | None, mask: Tensor | None, source: Source, attention: bool
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
-        """New x, self-attention cache, what the feed-forward part reads, c and, if asked for, attention of
-        this layer."""
+        """New x, self-attention cache, x before the feed-forward part, c and, if asked for, attention of this
+        layer."""
         read, known = self.attention.extend(self.norm1(x), past, mask)
         x = x + self.dropout(read)
         c, weights = self.cross(self.norm2(x), source, attention)
-        x = x + self.dropout(c)
-        place = self.norm3(x)
-        x = x + self.dropout(self.ff2(F.relu(self.ff1(place))))
-        return x, known, place, c, weights
+        place = x + self.dropout(c)
+        return self.feed(place), known, place, c, weights
+
+    def feed(self, x: Tensor) -> Tensor:
+        return x + self.dropout(self.ff2(F.relu(self.ff1(self.norm3(x)))))
 
     def read(self, x: Tensor, annotations: Tensor, real: Tensor | None) -> Tensor:
         """`forward` over whole sentences without caches and attention weights."""
         q, k, v = self.attention.split(self.norm1(x))
         x = x + self.dropout(self.attention.merge(attend(q, k, v, causal=True)))
-        x = x + self.dropout(self.cross.read(self.norm2(x), annotations, real))
-        return x + self.dropout(self.ff2(F.relu(self.ff1(self.norm3(x)))))
+        return self.feed(x + self.dropout(self.cross.read(self.norm2(x), annotations, real)))
 
 
 @dataclass(frozen=True)
@@ -331,6 +331,16 @@ class TransformerDecoder(Decoder):
         last = self.layers[-1]
         parts = (last.ff1, last.ff2, self.norm)
         return [p for part in parts for p in part.parameters()]  # type: ignore[union-attr]
+
+    def finish(self, place: Tensor) -> Tensor:
+        result: Tensor = self.norm(self.layers[-1].feed(place))  # type: ignore[operator]
+        return result
+
+    def compared(self, place: Tensor) -> Tensor:
+        # What the last feed-forward part reads, as in kNN-MT. Measured beside s, beside this without the norm
+        # and beside the layer before: it finds the most.
+        result: Tensor = self.layers[-1].norm3(place)  # type: ignore[operator]
+        return result
 
     def logits(self, s: Tensor) -> Tensor:
         return self._embedding[0].scores(s)

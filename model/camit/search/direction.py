@@ -34,12 +34,12 @@ class Direction:
     def predict(self, features: Features) -> Tensor:
         """Log-probabilities of what comes next. [..., vocabulary]"""
         logp = torch.log_softmax(self.decoder.logits(features.s), dim=-1)
-        return logp if self.recall is None else self.recall.mix(logp, features.place)
+        return logp if self.recall is None else self.recall.mix(logp, self.decoder.compared(features.place))
 
     def judge(self, s: Tensor, place: Tensor, pieces: Tensor) -> Tensor:
         """Log-probabilities of known pieces [n] at places with these features [n, d], [n, d_p]."""
         logp = -F.cross_entropy(self.decoder.logits(s), pieces, reduction="none")
-        return logp if self.recall is None else self.recall.along(logp, place, pieces)
+        return logp if self.recall is None else self.recall.along(logp, self.decoder.compared(place), pieces)
 
     def order(self, pieces: Sequence[int]) -> tuple[int, ...]:
         """Pieces in the order this direction writes them; applied twice it gives them back."""

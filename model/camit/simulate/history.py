@@ -49,12 +49,10 @@ class History:
             spans = typed_spans(played.screen, nearest, pieces, vocabulary, self._judge)
         if self._memory is not None:
             self._memory.write(played.line.source, ids, pieces, spans, played.line.line)
-        if (
-            self._learner is not None
-            and self._learner.learn(ids, pieces).accepted
-            and self._memory is not None
-        ):
-            self._memory.rekey()
+        if self._learner is not None:
+            lesson = self._learner.learn(ids, pieces)
+            if lesson.accepted and self._learner.moves_all and self._memory is not None:
+                self._memory.rekey()
 
     @property
     def lessons(self) -> tuple[Lesson, ...]:
