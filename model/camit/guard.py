@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from camit.errors import CheckpointError
-from camit.networks import Encoded, Features, State
+from camit.networks import State
 from camit.search.direction import Direction
 from camit.search.problem import Phrase
 from camit.search.scoring import follow
@@ -47,14 +48,26 @@ def expected(logp: Tensor, most: int = EXPECTED) -> Expected:
     return Expected(pieces, p, (1.0 - p.sum(1)).clamp(min=0.0))
 
 
-def distributions(direction: Direction, start: State, targets: Sequence[Phrase]) -> tuple[Tensor, Tensor]:
-    """Log-probabilities of all pieces at all places of known sentences, the ends too [places, vocabulary],
-    and the places as they are compared [places, d_p]."""
+class Places(NamedTuple):
+    """All places of some known sentences, one behind the other, as one decoder comes to them."""
+
+    place: Tensor  # [places, d_p], see `Features`
+    wanted: Tensor  # [places] the piece that stands there
+    end: Tensor  # [places] bool: it is the end of a sentence
+
+    def cut(self, start: int, stop: int) -> Places:
+        return Places(*(x[start:stop] for x in self))
+
+
+def places_along(direction: Direction, start: State, targets: Sequence[Phrase]) -> Places:
     features = follow(direction, start, targets)
-    lengths = torch.tensor([len(pieces) for pieces in targets], device=features.s.device)
-    real = torch.arange(features.s.shape[1], device=features.s.device) <= lengths.unsqueeze(1)
-    logp = direction.predict(Features(*(x[real] for x in features)))
-    return logp, direction.decoder.compared(features.place[real])
+    device = features.place.device
+    lengths = torch.tensor([len(pieces) for pieces in targets], device=device)
+    real = torch.arange(features.place.shape[1], device=device) <= lengths.unsqueeze(1)
+    end = direction.decoder.last_piece
+    said = [piece for pieces in targets for piece in (*direction.feed(direction.order(pieces)), end)]
+    wanted = torch.tensor(said, device=device)
+    return Places(features.place[real], wanted, wanted == end)
 
 
 @dataclass(eq=False)
@@ -63,11 +76,12 @@ class Batch:
 
     ids: Sequence[Sequence[int]]
     targets: Sequence[Phrase]
-    encoded: Encoded | None = None  # kept where the encoder never learns
     expected: Sequence[Expected] = ()  # for each direction
+    read: Sequence[Places] = ()  # for each direction, where lessons move only what comes behind
 
     @property
     def places(self) -> int:
+        """Of both directions."""
         return 2 * sum(len(pieces) + 1 for pieces in self.targets)
 
 

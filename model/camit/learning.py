@@ -19,6 +19,7 @@ import functools
 import math
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -26,13 +27,24 @@ import safetensors
 import safetensors.torch
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from camit.errors import InputError, SessionError
-from camit.guard import GUARD, REPLAY, Baseline, Batch, batches, distributions, expected, load_pairs
-from camit.networks import Encoded
+from camit.guard import (
+    GUARD,
+    REPLAY,
+    Baseline,
+    Batch,
+    Places,
+    batches,
+    expected,
+    load_pairs,
+    places_along,
+)
 from camit.recollection import Kept, keep, recalls, restored, stored, with_sentence
 from camit.search.problem import Phrase
-from camit.search.scoring import Directions, Sources, read_sources, score
+from camit.search.scoring import Directions, read_sources
+from camit.search.threads import threads_for
 from camit.translator import Translator
 
 Preset = Literal["default", "paper"]
@@ -166,11 +178,10 @@ class OnlineLearner:
         self._directions = self._plain.forward, self._plain.backward
         self._sentences: tuple[Kept, ...] = ()
         translator.set_recalls(None)
-        self._frozen_encoder = self.settings.parameters == "adaptable"
         moved = (
-            [p for decoder in (network.forward_decoder, network.backward_decoder) for p in decoder.adaptable]
-            if self._frozen_encoder
-            else list(network.parameters())
+            list(network.parameters())
+            if self.moves_all
+            else [p for direction in self._directions for p in direction.decoder.adaptable]
         )
         chosen = set(map(id, moved))
         self._parameters: dict[str, nn.Parameter] = {
@@ -215,7 +226,8 @@ class OnlineLearner:
         """
         started = time.perf_counter()
         pair: Pair = (source_ids, target_pieces)
-        before = -self._loss_of(pair)
+        places = self._reader([source_ids], [target_pieces])
+        before = -self._mean_loss(places())
         yield
         known = self._lessons[-1].guard if self._lessons else 0.0
         if not self.enabled:
@@ -225,14 +237,14 @@ class OnlineLearner:
         try:
             yield from self._expect()
             yield from self._measure()
-            yield from self._step(pair)
-            after = -self._loss_of(pair)
+            yield from self._step(places)
+            after = -self._mean_loss(places())
             yield
             change, recalled = yield from self._keep(pair)
             kept = self._kept(change)
             if LEAST_KEPT <= kept < 1.0:
                 self._fade(kept)
-                after = -self._loss_of(pair)
+                after = -self._mean_loss(places())
                 yield
                 change = yield from self._guard_change()
         except BaseException:  # also when the session is closed in the middle of a lesson
@@ -356,18 +368,16 @@ class OnlineLearner:
             for name, p in self._parameters.items():
                 p.data = torch.lerp(self._base[name], p.data, kept)
 
-    def _step(self, pair: Pair) -> Generator[None, None, None]:
+    def _step(self, places: Callable[[], Sequence[Places]]) -> Generator[None, None, None]:
         settings = self.settings
         parameters = list(self._parameters.values())
-        total = self._gradients(
-            lambda: self._loss(self._sources([pair[0]]), pair[1], ends=settings.ends) / (2 * settings.pieces)
-        )
+        total = self._gradients(lambda: self._loss(places(), ends=settings.ends) / (2 * settings.pieces))
         yield
         if self._baseline.replay and settings.replay:
             batch = self._baseline.replay[self._next_replay % len(self._baseline.replay)]
             self._next_replay += 1
             held = self._gradients(
-                lambda: settings.weight * self._drift(batch, self._expects(batch)) / batch.places
+                lambda: settings.weight * self._drift(batch, self._predict(self._read(batch))) / batch.places
             )
             total = [a + b for a, b in zip(total, held, strict=True)]
             yield
@@ -408,9 +418,9 @@ class OnlineLearner:
 
     def _loss_along(self, batch: Batch, row: int) -> Tensor:
         """Mean loss per piece of a sentence of the replay or the guard set."""
-        ids, pieces = [batch.ids[row]], batch.targets[row]
-        known = batch.encoded and batch.encoded.select(torch.tensor([row]))
-        return self._loss(self._sources(ids, known), pieces, ends=False) / (2 * max(1, len(pieces)))
+        start, length = sum(len(pieces) + 1 for pieces in batch.targets[:row]), len(batch.targets[row])
+        places = [p.cut(start, start + length + 1) for p in self._read(batch)]
+        return self._loss(places, ends=False) / (2 * max(1, length))
 
     def _gradients(self, loss: Callable[[], Tensor]) -> list[Tensor]:
         # inference_mode(False): a worker may run under it, and its tensors cannot learn.
@@ -419,28 +429,44 @@ class OnlineLearner:
             found = torch.autograd.grad(loss(), parameters, allow_unused=True, materialize_grads=True)
         return [gradient.detach() for gradient in found]
 
-    def _sources(self, ids: Sequence[Sequence[int]], encoded: Encoded | None = None) -> Sources:
-        """Sources as the network reads them now; `encoded`, if the encoder has done its part."""
-        translator = self._translator
-        if not self._frozen_encoder:
-            return read_sources(translator.network, translator.directions, ids)  # which start alike
-        if encoded is None:
-            with torch.no_grad():
-                encoded = read_sources(translator.network, translator.directions, ids).encoded
-        forward, backward = (d.decoder.start(encoded) for d in self._directions)
-        return Sources(encoded, forward, backward, tuple(map(len, ids)))
+    def _along(self, ids: Sequence[Sequence[int]], targets: Sequence[Phrase]) -> list[Places]:
+        """The places of known sentences for each direction, with gradients if what comes before them
+        learns."""
+        # inference_mode(False): see `_gradients`.
+        with torch.inference_mode(False), nullcontext() if self.moves_all else torch.no_grad():
+            sources = read_sources(self._translator.network, self._plain, ids)
+            return [places_along(d, sources.start(d), targets) for d in self._directions]
 
-    def _loss(self, sources: Sources, pieces: Phrase, *, ends: bool) -> Tensor:
-        """Of one sentence, summed over the pieces of both directions, with or without their ends."""
-        places = len(pieces) + ends
-        scored = [score(d, sources.start(d), [0], [pieces]).logp[:, :places].sum() for d in self._directions]
-        return -(scored[0] + scored[1])
+    def _reader(
+        self, ids: Sequence[Sequence[int]], targets: Sequence[Phrase]
+    ) -> Callable[[], Sequence[Places]]:
+        """`_along` for sentences that are asked about again and again: read once, if nothing in it learns."""
+        if self.moves_all:
+            return lambda: self._along(ids, targets)
+        known = self._along(ids, targets)
+        return lambda: known
 
-    def _loss_of(self, pair: Pair) -> float:
-        """Mean loss per piece over both directions."""
+    def _logits(self, places: Sequence[Places]) -> list[Tensor]:
+        """Scores [places, vocabulary] by the weights of now, for each direction."""
+        with threads_for(len(places[0].wanted)):
+            decoders = [direction.decoder for direction in self._directions]
+            return [d.logits(d.finish(p.place)) for d, p in zip(decoders, places, strict=True)]
+
+    def _predict(self, places: Sequence[Places]) -> list[Tensor]:
+        return [torch.log_softmax(logits, dim=1) for logits in self._logits(places)]
+
+    def _loss(self, places: Sequence[Places], *, ends: bool) -> Tensor:
+        """Summed over the pieces of both directions, with or without the ends of sentences."""
+        losses = [
+            F.cross_entropy(logits, p.wanted, reduction="none")[p.end <= ends].sum()
+            for logits, p in zip(self._logits(places), places, strict=True)
+        ]
+        return losses[0] + losses[1]
+
+    def _mean_loss(self, places: Sequence[Places]) -> float:
+        """Per piece, over both directions."""
         with torch.inference_mode():
-            loss = self._loss(self._sources([pair[0]]), pair[1], ends=True)
-            return float(loss) / (2 * (len(pair[1]) + 1))
+            return float(self._loss(places, ends=True)) / sum(len(p.wanted) for p in places)
 
     # Guard and replay
 
@@ -452,23 +478,22 @@ class OnlineLearner:
         for batch in (*self._baseline.guard, *self._baseline.replay):
             self._put(self._base)
             with torch.inference_mode(False), torch.no_grad():  # these tensors are used in learning
-                if self._frozen_encoder:
-                    batch.encoded = self._sources(batch.ids).encoded
-                now = self._expects(batch)
-                batch.expected = [expected(logp) for logp, _ in now]
+                read = self._along(batch.ids, batch.targets)
+                now = self._predict(read)
+                batch.expected = [expected(logp) for logp in now]
+                batch.read = () if self.moves_all else read
                 total += float(self._drift(batch, now)) if batch in self._baseline.guard else 0.0
             self._put(worn)
             yield
         self._baseline.loss = total / max(1, sum(batch.places for batch in self._baseline.guard))
 
-    def _expects(self, batch: Batch) -> list[tuple[Tensor, Tensor]]:
-        """What the network expects along the sentences of a batch, for each direction."""
-        sources = self._sources(batch.ids, batch.encoded)
-        return [distributions(d, sources.start(d), batch.targets) for d in self._directions]
+    def _read(self, batch: Batch) -> Sequence[Places]:
+        return batch.read or self._along(batch.ids, batch.targets)
 
-    def _drift(self, batch: Batch, now: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
-        """Cross-entropy with what the base model expects, summed over places and directions."""
-        losses = [e.loss(logp) for e, (logp, _) in zip(batch.expected, now, strict=True)]
+    def _drift(self, batch: Batch, now: Sequence[Tensor]) -> Tensor:
+        """Cross-entropy of log-probabilities with what the base model expects, summed over places and
+        directions."""
+        losses = [e.loss(logp) for e, logp in zip(batch.expected, now, strict=True)]
         return losses[0] + losses[1]
 
     def _guard_change(self) -> Generator[None, None, _Change]:
@@ -477,11 +502,14 @@ class OnlineLearner:
         recalls = self._translator.directions.recalls
         for batch in self._baseline.guard:
             with torch.inference_mode():
-                now = self._expects(batch)
+                read = self._read(batch)
+                now = self._predict(read)
                 plain += float(self._drift(batch, now))
                 if recalls:
-                    now = [(r.mix(*at), at[1]) for r, at in zip(recalls, now, strict=True)]
-                    recalling += float(self._drift(batch, now))
+                    decoders = (direction.decoder for direction in self._directions)
+                    at = [d.compared(p.place) for d, p in zip(decoders, read, strict=True)]
+                    mixed = [r.mix(logp, place) for r, logp, place in zip(recalls, now, at, strict=True)]
+                    recalling += float(self._drift(batch, mixed))
             yield
         if not self._baseline.loss:
             return _Change(0.0)
