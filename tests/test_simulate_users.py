@@ -16,6 +16,7 @@ from camit.simulate.protocols import PROTOCOLS, protocol
 from camit.simulate.rounds import Rules
 from camit.simulate.screen import Edit, after, by_hand, opened, planned, text, words
 from camit.simulate.users import USERS, Judge, Reference, blocks, candidates, distance, leftmost, user
+from camit.text import SPECIALS
 from camit.translator import Translator, load
 from tests.helpers import tiny_translator, word_vocabulary
 
@@ -111,11 +112,10 @@ def test_what_was_fixed_is_no_candidate_again() -> None:
     vocabulary = word_vocabulary()
     shown = screen("the cat sat.")
     plan = planned(shown, Edit(1, 2, "dog"), vocabulary, 0)
-    [revision] = Searcher(  # replace-only needs neither network nor sources
-        tiny_translator(words=True).directions,
-        None,
-        Settings(protocol="replace-only"),  # type: ignore[arg-type]
-    ).revise([plan.request])
+    translator = tiny_translator(words=True)
+    sources = translator.read([[SPECIALS]])  # replace-only asks nobody
+    searcher = Searcher(translator.directions, sources, Settings(protocol="replace-only"))
+    [revision] = searcher.revise([plan.request])
     fixed = after(shown, plan, revision, vocabulary)
     assert text(fixed) == "the dog sat."
     # "log" may not take the place of "dog" any more; it may that of the word beside it.

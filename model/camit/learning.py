@@ -43,6 +43,7 @@ from camit.guard import (
 )
 from camit.recollection import Kept, keep, recalls, restored, stored, with_sentence
 from camit.search.problem import Phrase
+from camit.search.recall import Recall
 from camit.search.scoring import Directions, read_sources
 from camit.search.threads import threads_for
 from camit.translator import Translator
@@ -195,7 +196,7 @@ class OnlineLearner:
         self._next_replay = 0
         size = self.settings.replay or GUARD_STEP
         self._baseline = translator.shared(
-            (Baseline, self.settings.parameters, self.settings.step, size, tuple(guard), tuple(replay)),
+            (Baseline, self.settings.parameters, self.settings.step, size, *map(_frozen, (guard, replay))),
             lambda: Baseline(batches(translator, guard, GUARD_STEP), batches(translator, replay, size)),
         )
 
@@ -269,7 +270,7 @@ class OnlineLearner:
             self._put(saved.weights)
             self._recall(saved.sentences)
             after, change = before, _Change(known)
-        elif self._baseline.guard and not recalled:
+        elif self.settings.recall and self._baseline.guard and not recalled:
             reason += "; the guard leaves no room to recall it word by word"
         return self._note(Lesson(accepted, before, after, change.both, time.perf_counter() - started, reason))
 
@@ -312,11 +313,14 @@ class OnlineLearner:
                 raise SessionError(
                     f"learned weights {name!r} do not fit the model {self._translator.name!r}."
                 )
-            if not bool(torch.isfinite(tensor).all()):
-                raise SessionError(f"learned weights {name!r} hold NaN or infinity; learn anew.")
+            if tensor.dtype != self._base[name].dtype or not bool(torch.isfinite(tensor).all()):
+                raise SessionError(
+                    f"learned weights {name!r} are of another kind, or not finite; learn anew."
+                )
+        network, recalled = self._translator.network, sentences if self.settings.recall else []
+        kept = tuple(keep(network, self._plain, *sentence) for sentence in recalled)
         self._put({**self._base, **changed})
-        network = self._translator.network
-        self._recall(tuple(keep(network, self._plain, *s) for s in sentences) if self.settings.recall else ())
+        self._recall(kept)
 
     # Inside
 
@@ -499,22 +503,41 @@ class OnlineLearner:
     def _guard_change(self) -> Generator[None, None, _Change]:
         """Relative change of the guard set's loss against the base model, a few sentences at a time."""
         plain = recalling = 0.0
-        recalls = self._translator.directions.recalls
         for batch in self._baseline.guard:
             with torch.inference_mode():
                 read = self._read(batch)
                 now = self._predict(read)
                 plain += float(self._drift(batch, now))
-                if recalls:
-                    decoders = (direction.decoder for direction in self._directions)
-                    at = [d.compared(p.place) for d, p in zip(decoders, read, strict=True)]
-                    mixed = [r.mix(logp, place) for r, logp, place in zip(recalls, now, at, strict=True)]
-                    recalling += float(self._drift(batch, mixed))
+                if known := self._translator.directions.recalls:
+                    recalling += float(self._drift(batch, self._mixed(batch, known, read, now)))
             yield
         if not self._baseline.loss:
             return _Change(0.0)
         base = self._baseline.loss * sum(batch.places for batch in self._baseline.guard)
-        return _Change(plain / base - 1.0, (recalling - plain) / base if recalls else 0.0)
+        return _Change(plain / base - 1.0, (recalling - plain) / base if self._sentences else 0.0)
+
+    def _mixed(
+        self,
+        batch: Batch,
+        recalls: Sequence[Recall],
+        read: Sequence[Places],
+        now: Sequence[Tensor],
+    ) -> list[Tensor]:
+        """Log-probabilities of the network with what is recalled, for each direction."""
+        lengths = [len(pieces) + 1 for pieces in batch.targets]
+        mixed = []
+        for direction, recall, places, logp in zip(self._directions, recalls, read, now, strict=True):
+            at = direction.decoder.compared(places.place)
+            rows, parts = [], (torch.split(x, lengths) for x in (logp, at))
+            for ids, own, place in zip(batch.ids, *parts, strict=True):
+                here = recall.for_source(ids)
+                rows.append(own if here is None else here.mix(own, place))
+            mixed.append(torch.cat(rows))
+        return mixed
+
+
+def _frozen(pairs: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    return tuple(map(tuple, pairs))
 
 
 class _Change(NamedTuple):

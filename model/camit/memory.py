@@ -398,9 +398,9 @@ class RevisionMemory:
             return MemoryWeights((0.0,) * len(words), ((0.0,) * len(entries),) * len(words), entries)
         reader = readers.forward
         assert isinstance(reader, MemoryReader)
-        directions = self._translator.directions
         with torch.inference_mode():
             sources = self._translator.read([self._translator.encode_source(draft.source)])
+            directions = sources.bind(self._translator.directions)
             scored = score(directions.forward, sources.forward, [0], [draft.pieces])
             behind = follow(directions.backward, sources.backward, [draft.pieces])
             shares, _ = readers.shares(scored.features, behind, [draft.pieces])

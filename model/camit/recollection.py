@@ -16,12 +16,12 @@ from torch import Tensor
 from camit.errors import SessionError
 from camit.networks import Network
 from camit.search.problem import Phrase
-from camit.search.recall import Recall, unit
+from camit.search.recall import Looks, Recall, unit
 from camit.search.scoring import Directions, follow, read_sources
-from camit.text import PAD, UNK
+from camit.text import PAD, SPECIALS, UNK
 
 # At most; the oldest sentences go first. About as many as a vocabulary has pieces, so that a step of the
-# Transformer that recalls costs one output layer more.
+# Transformer that recalls them all would cost one output layer more.
 PLACES = 8192
 _SOURCES, _TARGETS, _LENGTHS = "recalled.sources", "recalled.targets", "recalled.lengths"
 
@@ -32,8 +32,9 @@ class Kept:
 
     source: tuple[int, ...]
     target: Phrase
-    # [places, d_p] for the forward and the backward decoder, as fp16
+    # For the forward and the backward decoder, as fp16: [places, d_p] and [places, source]
     keys: tuple[Tensor, Tensor] = field(compare=False, repr=False)
+    attention: tuple[Tensor, Tensor] = field(compare=False, repr=False)
 
     @property
     def places(self) -> int:
@@ -45,18 +46,20 @@ def keep(network: Network, directions: Directions, source: Sequence[int], target
     """Read a sentence to recall it later; alone, or its keys would depend on the company to the last bit."""
     with torch.inference_mode():
         sources = read_sources(network, directions, [source])
-        forward, backward = (
-            unit(d.decoder.compared(follow(d, sources.start(d), [target]).place[0])).half()
+        both = [
+            (d.decoder, follow(d, sources.start(d), [target]))
             for d in (directions.forward, directions.backward)
-        )
-    return Kept(tuple(source), tuple(target), (forward, backward))
+        ]
+        keys = [unit(decoder.compared(read.place[0])).half() for decoder, read in both]
+        attention = [read.attention[0].half() for _, read in both]
+    return Kept(tuple(source), tuple(target), (keys[0], keys[1]), (attention[0], attention[1]))
 
 
 def with_sentence(sentences: Sequence[Kept], new: Kept) -> tuple[Kept, ...]:
-    """These and a new one, as many of the latest as there is room for; the same one is kept once."""
+    """These and a new one, as many of the latest as there is room for; of a source, the last translation."""
     kept: list[Kept] = []
     room = PLACES
-    for sentence in (new, *(s for s in reversed(sentences) if s != new)):
+    for sentence in (new, *(s for s in reversed(sentences) if s.source != new.source)):
         room -= sentence.places
         if room < 0 and kept:
             break
@@ -73,7 +76,14 @@ def recalls(sentences: Sequence[Kept], directions: Directions) -> tuple[Recall, 
         keys = torch.cat([sentence.keys[side] for sentence in sentences]).float()
         said = [piece for pieces in ordered for piece in (*pieces, PAD)]
         pieces = torch.tensor(said, device=keys.device)
-        return Recall(keys, pieces.masked_fill(pieces == UNK, PAD))  # what is unknown may be any word
+        widths = [len(sentence.source) for sentence in sentences for _ in range(sentence.places)]
+        looked = [piece for sentence in sentences for piece in sentence.source * sentence.places]
+        looks = Looks(
+            torch.arange(len(said)).repeat_interleave(torch.tensor(widths)).to(keys.device),
+            torch.tensor(looked, device=keys.device),
+            torch.cat([sentence.attention[side].flatten() for sentence in sentences]).float(),
+        )
+        return Recall(keys, pieces.masked_fill(pieces == UNK, PAD), looks)  # what is unknown may be any word
 
     forward = recall(0, (directions.forward.order(s.target) for s in sentences))
     return forward, recall(1, (directions.backward.order(s.target) for s in sentences))
@@ -111,7 +121,7 @@ def restored(
             [(len(a), len(b)) for a, b in sentences] == list(map(tuple, lengths))
             and next(source, next(target, None)) is None
             and all(PAD < i < sources for i in said)
-            and all(PAD < i < targets for i in wrote)
+            and all(i == UNK or SPECIALS <= i < targets for i in wrote)
             and (len(sentences) == 1 or sum(len(b) + 1 for _, b in sentences) <= PLACES)
         )
     except (TypeError, ValueError):

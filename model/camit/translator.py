@@ -6,7 +6,7 @@ import copy
 import math
 import os
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -103,7 +103,7 @@ class Translator:
 
     def set_recalls(self, recalls: tuple[Recall, Recall] | None) -> None:
         """What both decoders recall of earlier sentences from now on."""
-        self.directions = self.directions.recalling(recalls)
+        self.directions = replace(self.directions, recalls=recalls)
 
     def translate(self, text: str, *, beam: int = 4) -> Translation:
         """Translate one sentence.
@@ -132,6 +132,8 @@ class Translator:
         ids = [self.encode_source(source, what=name) for source, name in zip(sources, names, strict=True)]
         results: list[Translation | None] = [None] * len(texts)
         order = sorted(range(len(texts)), key=lambda i: len(ids[i]))
+        if self.directions.recalls:
+            batch = 1  # what is recalled depends on the source
         for first in range(0, len(order), batch):
             chosen = order[first : first + batch]
             for i, translation in zip(
@@ -192,11 +194,12 @@ class Translator:
 
         What is copied is for both decoders to say.
         """
-        scored = score(self.directions.forward, sources.forward, rows, sentences)
+        directions = sources.bind(self.directions)
+        scored = score(directions.forward, sources.forward, rows, sentences)
         mixed = None
         if readers is not None:
             start = sources.backward.select(torch.tensor(rows, device=self.network.device))
-            behind = follow(self.directions.backward, start, sentences)
+            behind = follow(directions.backward, start, sentences)
             shares, _ = readers.shares(scored.features, behind, sentences)
             mixed = readers.forward.mix(shares, scored.logp, sentences)
         logps = (mixed.logp if mixed else scored.logp).tolist()

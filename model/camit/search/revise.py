@@ -125,6 +125,9 @@ class Searcher:
     readers: Readers | None = None
     check: Callable[[], None] = lambda: None
 
+    def __post_init__(self) -> None:
+        self.directions = self.sources.bind(self.directions)
+
     @torch.inference_mode()
     def first(self) -> list[tuple[Phrase, float]]:
         """A first translation of every source, and its log-probability per piece, mean of both decoders.

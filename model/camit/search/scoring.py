@@ -23,16 +23,18 @@ class Directions:
 
     forward: Direction
     backward: Direction
+    recalls: tuple[Recall, Recall] | None = None  # of all earlier sentences, whatever the source
 
-    def recalling(self, recalls: tuple[Recall, Recall] | None) -> Directions:
-        """The same, with what they recall of earlier sentences."""
-        forward, backward = recalls or (None, None)
-        return Directions(replace(self.forward, recall=forward), replace(self.backward, recall=backward))
-
-    @property
-    def recalls(self) -> tuple[Recall, Recall] | None:
-        forward, backward = self.forward.recall, self.backward.recall
-        return None if forward is None or backward is None else (forward, backward)
+    def for_source(self, ids: Sequence[int]) -> Directions:
+        """The same, each with what it recalls for one source."""
+        if self.recalls is None:
+            return self
+        forward, backward = (recall.for_source(ids) for recall in self.recalls)
+        return replace(
+            self,
+            forward=replace(self.forward, recall=forward),
+            backward=replace(self.backward, recall=backward),
+        )
 
     @classmethod
     def of(cls, network: Network, vocabulary: Vocabulary) -> Directions:
@@ -49,14 +51,22 @@ class Sources:
     encoded: Encoded
     forward: State
     backward: State
-    lengths: tuple[int, ...]
+    ids: tuple[tuple[int, ...], ...]
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        return tuple(map(len, self.ids))
+
+    def bind(self, directions: Directions) -> Directions:
+        """Directions that recall what they may for the source; for several at once, nothing."""
+        return directions.for_source(self.ids[0]) if len(self.ids) == 1 else directions
 
     def start(self, direction: Direction) -> State:
         return self.backward if direction.backward else self.forward
 
     def limit(self, row: int) -> int:
         """How many target pieces a source may become."""
-        return limit_for(self.lengths[row])
+        return limit_for(len(self.ids[row]))
 
 
 def limit_for(source_pieces: int) -> int:
@@ -70,7 +80,7 @@ def read_sources(network: Network, directions: Directions, sentences: Sequence[S
     with threads_for(longest * len(sentences)):
         encoded = network.encode(torch.tensor(padded, device=network.device))
         forward, backward = (d.decoder.start(encoded) for d in (directions.forward, directions.backward))
-    return Sources(encoded, forward, backward, tuple(map(len, sentences)))
+    return Sources(encoded, forward, backward, tuple(map(tuple, sentences)))
 
 
 def follow(direction: Direction, start: State, sentences: Sequence[Phrase]) -> Features:

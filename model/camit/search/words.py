@@ -71,6 +71,7 @@ def words_between(
     With `typed`, only words that begin with it, written as it is written; `attached` says that no space
     stands before it.
     """
+    directions = sources.bind(directions)
     with threads_for(PROPOSALS):
         return _words_between(directions, sources, sentence, left, right, typed, attached, readers)
 

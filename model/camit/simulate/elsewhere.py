@@ -19,8 +19,6 @@ from camit.simulate.run import Experiment, check_sources, prepare
 from camit.simulate.screen import text
 from camit.translator import Translator, load
 
-AT_ONCE = 16  # references read together
-
 
 @dataclass(frozen=True)
 class Effect:
@@ -94,13 +92,12 @@ def elsewhere(
 @torch.inference_mode()
 def _loss(translator: Translator, lines: Sequence[Pair]) -> float:
     """Mean loss per piece, ends too, of the first references, over both directions."""
-    encode = translator.target_vocabulary.encode
-    pairs = [(translator.encode_source(line.source), tuple(encode(line.target))) for line in lines]
-    pairs.sort(key=lambda pair: len(pair[1]))
-    total = 0.0
-    for first in range(0, len(pairs), AT_ONCE):
-        ids, targets = zip(*pairs[first : first + AT_ONCE], strict=True)
-        sources = translator.read(ids)
-        for direction in (translator.directions.forward, translator.directions.backward):
-            total -= float(score(direction, sources.start(direction), range(len(ids)), targets).logp.sum())
-    return total / (2 * sum(len(target) + 1 for _, target in pairs))
+    total, places = 0.0, 0
+    for line in lines:
+        target = tuple(translator.target_vocabulary.encode(line.target))
+        sources = translator.read([translator.encode_source(line.source)])
+        directions = sources.bind(translator.directions)
+        for direction in (directions.forward, directions.backward):
+            total -= float(score(direction, sources.start(direction), [0], [target]).logp.sum())
+            places += len(target) + 1
+    return total / places
