@@ -258,7 +258,7 @@ def test_where_the_guard_is_full_the_older_sentences_make_room() -> None:
 
     targets = [target for _, target in pairs]
     assert recalled(9.0) == targets
-    found = [recalled(margin / 1000) for margin in range(200, 400, 20)]
+    found = [recalled(margin / 1000) for margin in range(240, 361, 40)]
     assert found[0] == []
     # Where all together are too much, the last one is there and older ones are not.
     assert targets[-1:] in found
