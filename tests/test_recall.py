@@ -93,6 +93,24 @@ def test_where_a_sentence_ended_it_is_left_to_the_network_whether_to_end() -> No
         assert direction.decoder.last_piece not in recalled.pieces.tolist()
 
 
+def test_a_place_speaks_for_sources_that_have_most_of_what_it_looked_at() -> None:
+    looks = Looks(
+        torch.tensor([0, 0, 1, 1, 2, 2]),
+        torch.tensor([5, 6, 5, 6, 7, 8]),
+        torch.tensor([0.9, 0.1, 0.5, 0.5, 0.2, 0.8]),
+    )
+    recall = Recall(torch.eye(3), torch.tensor([10, 11, 12]), looks)
+    for source, pieces in (
+        ([5], [10]),
+        ([6], []),
+        ([5, 6], [10, 11]),
+        ([9, 8], [12]),
+        ([6, 8, 5], [10, 11, 12]),
+    ):
+        here = recall.for_source(source)
+        assert (here.pieces.tolist() if here else []) == pieces
+
+
 def test_a_piece_that_is_impossible_without_recall_is_possible_with_it() -> None:
     recall = Recall(torch.eye(8), torch.arange(4, 12), NOWHERE)
     logp = torch.zeros(12).index_fill(0, torch.tensor([6]), -torch.inf).log_softmax(0)
