@@ -42,7 +42,7 @@ def kept(translator: Translator, source: str, target: str) -> Kept:
 def recalling(translator: Translator, *sentences: Kept) -> Translator:
     """A fork that recalls these, and has learned nothing else."""
     fork = translator.fork()
-    fork.set_recalls(recalls(sentences, fork.directions))
+    fork.set_recalls(recalls(sentences))
     return fork
 
 
@@ -202,7 +202,7 @@ def test_a_word_outside_a_word_list_is_not_recalled_as_unknown() -> None:
     ids, pieces = pair(translator, "the cat", "the zebra sat")
     fed = tuple(translator.target_vocabulary.feed(pieces))
     assert UNK in fed
-    found = recalls([keep(translator.network, translator.directions, ids, fed)], translator.directions)
+    found = recalls([keep(translator.network, translator.directions, ids, fed)])
     assert found is not None
     for recall in found:
         assert UNK not in recall.pieces.tolist()

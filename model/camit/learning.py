@@ -43,7 +43,7 @@ from camit.guard import (
 )
 from camit.recollection import Kept, keep, recalls, restored, stored, with_sentence
 from camit.search.problem import Phrase
-from camit.search.recall import Recall
+from camit.search.recall import Recalled
 from camit.search.scoring import Directions, read_sources
 from camit.search.threads import threads_for
 from camit.translator import Translator
@@ -178,6 +178,7 @@ class OnlineLearner:
         self._plain = Directions.of(network, translator.target_vocabulary)  # which recall nothing
         self._directions = self._plain.forward, self._plain.backward
         self._sentences: tuple[Kept, ...] = ()
+        self._along_guard: dict[int, list[Recalled]] = {}  # by batch of the guard set and direction
         translator.set_recalls(None)
         moved = (
             list(network.parameters())
@@ -337,8 +338,9 @@ class OnlineLearner:
 
     def _recall(self, sentences: tuple[Kept, ...]) -> None:
         if sentences != self._sentences:
-            self._translator.set_recalls(recalls(sentences, self._plain))
+            self._translator.set_recalls(recalls(sentences))
             self._sentences = sentences
+            self._along_guard = {}
 
     def _keep(self, pair: Pair) -> Generator[None, None, tuple[_Change, bool]]:
         """Recall a sentence from now on, if the guard has room for it; if need be, the older half of those
@@ -503,37 +505,38 @@ class OnlineLearner:
     def _guard_change(self) -> Generator[None, None, _Change]:
         """Relative change of the guard set's loss against the base model, a few sentences at a time."""
         plain = recalling = 0.0
-        for batch in self._baseline.guard:
+        for number, batch in enumerate(self._baseline.guard):
             with torch.inference_mode():
                 read = self._read(batch)
                 now = self._predict(read)
                 plain += float(self._drift(batch, now))
-                if known := self._translator.directions.recalls:
-                    recalling += float(self._drift(batch, self._mixed(batch, known, read, now)))
+                if self._sentences:
+                    recalled = self._recalled(number, batch, read)
+                    mixed = [r.mix(logp) for r, logp in zip(recalled, now, strict=True)]
+                    recalling += float(self._drift(batch, mixed))
             yield
         if not self._baseline.loss:
             return _Change(0.0)
         base = self._baseline.loss * sum(batch.places for batch in self._baseline.guard)
         return _Change(plain / base - 1.0, (recalling - plain) / base if self._sentences else 0.0)
 
-    def _mixed(
-        self,
-        batch: Batch,
-        recalls: Sequence[Recall],
-        read: Sequence[Places],
-        now: Sequence[Tensor],
-    ) -> list[Tensor]:
-        """Log-probabilities of the network with what is recalled, for each direction."""
-        lengths = [len(pieces) + 1 for pieces in batch.targets]
-        mixed = []
-        for direction, recall, places, logp in zip(self._directions, recalls, read, now, strict=True):
-            at = direction.decoder.compared(places.place)
-            rows, parts = [], (torch.split(x, lengths) for x in (logp, at))
-            for ids, own, place in zip(batch.ids, *parts, strict=True):
-                here = recall.for_source(ids)
-                rows.append(own if here is None else here.mix(own, place))
-            mixed.append(torch.cat(rows))
-        return mixed
+    def _recalled(self, number: int, batch: Batch, read: Sequence[Places]) -> list[Recalled]:
+        """What is recalled along a batch of the guard set, for each direction. Places stay where they are
+        while weights learn, so this is found out once for all that is recalled at a time."""
+        if number not in self._along_guard:
+            lengths = [len(pieces) + 1 for pieces in batch.targets]
+            self._along_guard[number] = []
+            for direction, recall, places in zip(
+                self._directions, self._translator.directions.recalls or (), read, strict=True
+            ):
+                compared = torch.split(direction.decoder.compared(places.place), lengths)
+                heres = [recall.for_source(ids) for ids in batch.ids]
+                found = [
+                    here.at(place) if here else Recalled.nothing(place)
+                    for here, place in zip(heres, compared, strict=True)
+                ]
+                self._along_guard[number].append(Recalled.joined(found))
+        return self._along_guard[number]
 
 
 def _frozen(pairs: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:

@@ -6,18 +6,20 @@ was learned, so they are never out of date, and come out the same when they are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from camit.errors import SessionError
 from camit.networks import Network
+from camit.search.direction import Direction
 from camit.search.problem import Phrase
 from camit.search.recall import Looks, Recall, unit
-from camit.search.scoring import Directions, follow, read_sources
+from camit.search.scoring import Directions, Sources, follow, read_sources
 from camit.text import PAD, SPECIALS, UNK
 
 # At most; the oldest sentences go first. About as many as a vocabulary has pieces, so that a step of the
@@ -26,15 +28,22 @@ PLACES = 8192
 _SOURCES, _TARGETS, _LENGTHS = "recalled.sources", "recalled.targets", "recalled.lengths"
 
 
+class Reading(NamedTuple):
+    """A sentence as one decoder came along it; in fp16, for there are many."""
+
+    keys: Tensor  # [places, d_p]
+    pieces: Tensor  # [places]; PAD where nothing is to be recalled
+    attention: Tensor  # [places, source]
+
+
 @dataclass(frozen=True)
 class Kept:
     """A confirmed sentence, in pieces as the network reads them."""
 
     source: tuple[int, ...]
     target: Phrase
-    # For the forward and the backward decoder, as fp16: [places, d_p] and [places, source]
-    keys: tuple[Tensor, Tensor] = field(compare=False, repr=False)
-    attention: tuple[Tensor, Tensor] = field(compare=False, repr=False)
+    forward: Reading = field(compare=False, repr=False)
+    backward: Reading = field(compare=False, repr=False)
 
     @property
     def places(self) -> int:
@@ -44,15 +53,21 @@ class Kept:
 
 def keep(network: Network, directions: Directions, source: Sequence[int], target: Phrase) -> Kept:
     """Read a sentence to recall it later; alone, or its keys would depend on the company to the last bit."""
+
+    def reading(direction: Direction, sources: Sources) -> Reading:
+        read = follow(direction, sources.start(direction), [target])
+        # The end says nothing, and what is unknown may be any word.
+        pieces = [PAD if piece == UNK else piece for piece in (*direction.order(target), PAD)]
+        return Reading(
+            unit(direction.decoder.compared(read.place[0])).half(),
+            torch.tensor(pieces, device=read.place.device),
+            read.attention[0].half(),
+        )
+
     with torch.inference_mode():
         sources = read_sources(network, directions, [source])
-        both = [
-            (d.decoder, follow(d, sources.start(d), [target]))
-            for d in (directions.forward, directions.backward)
-        ]
-        keys = [unit(decoder.compared(read.place[0])).half() for decoder, read in both]
-        attention = [read.attention[0].half() for _, read in both]
-    return Kept(tuple(source), tuple(target), (keys[0], keys[1]), (attention[0], attention[1]))
+        both = (reading(d, sources) for d in (directions.forward, directions.backward))
+        return Kept(tuple(source), tuple(target), *both)
 
 
 def with_sentence(sentences: Sequence[Kept], new: Kept) -> tuple[Kept, ...]:
@@ -67,26 +82,26 @@ def with_sentence(sentences: Sequence[Kept], new: Kept) -> tuple[Kept, ...]:
     return tuple(reversed(kept))
 
 
-def recalls(sentences: Sequence[Kept], directions: Directions) -> tuple[Recall, Recall] | None:
+def recalls(sentences: Sequence[Kept]) -> tuple[Recall, Recall] | None:
     """What the forward and the backward decoder recall of these sentences; None of none."""
     if not sentences:
         return None
+    device = sentences[0].forward.keys.device
+    looked = [torch.tensor(s.source, dtype=torch.int32, device=device).repeat(s.places) for s in sentences]
+    piece = torch.cat(looked)
+    widths = torch.tensor([len(s.source) for s in sentences], device=device)
+    places = torch.tensor([s.places for s in sentences], device=device)
+    place = torch.arange(int(places.sum()), device=device).repeat_interleave(widths.repeat_interleave(places))
 
-    def recall(side: int, ordered: Iterable[Sequence[int]]) -> Recall:
-        keys = torch.cat([sentence.keys[side] for sentence in sentences]).float()
-        said = [piece for pieces in ordered for piece in (*pieces, PAD)]
-        pieces = torch.tensor(said, device=keys.device)
-        widths = [len(sentence.source) for sentence in sentences for _ in range(sentence.places)]
-        looked = [piece for sentence in sentences for piece in sentence.source * sentence.places]
-        looks = Looks(
-            torch.arange(len(said)).repeat_interleave(torch.tensor(widths)).to(keys.device),
-            torch.tensor(looked, device=keys.device),
-            torch.cat([sentence.attention[side].flatten() for sentence in sentences]).float(),
+    def recall(readings: Sequence[Reading]) -> Recall:
+        attention = torch.cat([reading.attention.flatten() for reading in readings]).float()
+        return Recall(
+            torch.cat([reading.keys for reading in readings]).float(),
+            torch.cat([reading.pieces for reading in readings]),
+            Looks(place, piece, attention),
         )
-        return Recall(keys, pieces.masked_fill(pieces == UNK, PAD), looks)  # what is unknown may be any word
 
-    forward = recall(0, (directions.forward.order(s.target) for s in sentences))
-    return forward, recall(1, (directions.backward.order(s.target) for s in sentences))
+    return recall([s.forward for s in sentences]), recall([s.backward for s in sentences])
 
 
 def stored(sentences: Sequence[Kept]) -> dict[str, Tensor]:
