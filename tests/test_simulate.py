@@ -161,6 +161,7 @@ def test_the_command_writes_the_figures_for_machines(
     call(*options, "--against", str(target), "--format", "json", monkeypatch=monkeypatch)
     run, against = json.loads(capsys.readouterr().out)
     assert run["settings"]["limit"] == 3 and against["rows"][2][1] == "+0.00"
+    assert against["columns"][3] == "later halves" and against["rows"][2][3] == "+0.00"
 
 
 def test_tables_share_runs_and_a_stored_run_is_not_played_again(

@@ -25,7 +25,7 @@ from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError
 from camit.search.revise import Settings
 from camit.simulate.elsewhere import elsewhere as drift_elsewhere
-from camit.simulate.metrics import compare
+from camit.simulate.metrics import compare, later_half
 from camit.simulate.report import Page, curves, write_results
 from camit.simulate.run import Experiment, Run, prepare
 from camit.simulate.store import Store
@@ -320,16 +320,21 @@ def _other_run(path: Path, base: Experiment) -> Run:
 
 
 def _against(run: Run, other: Run, name: str) -> Table:
+    """One run beside another, over whole documents and over their later halves."""
     rows = []
     for k in range(min(len(run.figures.revisions), len(other.figures.revisions))):
-        found = compare(run.sentences, other.sentences, run.judge, k)
-        rows.append((str(k), f"{found.difference:+.2f}", p_text(found, len(run.sentences))))
+        cells = [str(k)]
+        for part in (list, later_half):
+            ours, theirs = part(run.sentences), part(other.sentences)
+            found = compare(ours, theirs, run.judge, k)
+            cells += [f"{found.difference:+.2f}", p_text(found, len(ours))]
+        rows.append(tuple(cells))
     return Table(
         "against",
         f"Against {name} ({other.settings.protocol})",
-        ("revisions", "BLEU", "p"),
+        ("revisions", "BLEU", "p", "later halves", "p"),
         tuple(rows),
-        ("p: paired bootstrap (sacrebleu's, about one-sided).",),
+        ("p: paired bootstrap (sacrebleu's, about one-sided). Later halves: of each document.",),
     )
 
 
