@@ -46,10 +46,15 @@ def recalling(translator: Translator, *sentences: Kept) -> Translator:
     return fork
 
 
+def recall_of(keys: torch.Tensor, pieces: torch.Tensor, looks: Looks = NOWHERE) -> Recall:
+    """Of places none of which is inside a word."""
+    return Recall(keys, pieces, looks, torch.zeros(len(keys), dtype=torch.bool))
+
+
 def some_recall(count: int = 50, d: int = 8, size: int = 12) -> Recall:
     torch.manual_seed(3)
     keys = torch.randn(count, d)
-    return Recall(keys / keys.norm(dim=1, keepdim=True), torch.randint(4, size, (count,)), NOWHERE)
+    return recall_of(keys / keys.norm(dim=1, keepdim=True), torch.randint(4, size, (count,)))
 
 
 # One decoder
@@ -73,7 +78,7 @@ def test_a_known_piece_has_the_same_probability_alone_and_among_all() -> None:
 
 def test_what_stood_at_the_same_place_is_expected_there_and_hardly_anywhere_else() -> None:
     keys = torch.eye(8)
-    recall = Recall(keys, torch.arange(4, 12), NOWHERE)
+    recall = recall_of(keys, torch.arange(4, 12))
     logp = torch.log_softmax(torch.zeros(12), dim=0)
     assert float(recall.mix(logp, 3 * keys[2])[6].exp()) > 0.5  # however long the vector is
     elsewhere = recall.mix(logp, torch.full((8,), -1.0))
@@ -81,7 +86,7 @@ def test_what_stood_at_the_same_place_is_expected_there_and_hardly_anywhere_else
 
 
 def test_where_a_sentence_ended_it_is_left_to_the_network_whether_to_end() -> None:
-    recall = Recall(torch.eye(8), torch.tensor([4, 5, PAD, 7, 8, 9, 10, 11]), NOWHERE)
+    recall = recall_of(torch.eye(8), torch.tensor([4, 5, PAD, 7, 8, 9, 10, 11]))
     logp = torch.log_softmax(torch.randn(12), dim=0)
     assert recall.mix(logp, torch.eye(8)[2]) == pytest.approx(logp, abs=1e-4)
     translator = recalling(chinese(), kept(chinese(), SOURCE, TARGET))
@@ -99,7 +104,7 @@ def test_a_place_speaks_for_sources_that_have_most_of_what_it_looked_at() -> Non
         torch.tensor([5, 6, 5, 6, 7, 8]),
         torch.tensor([0.9, 0.1, 0.5, 0.5, 0.2, 0.8]),
     )
-    recall = Recall(torch.eye(3), torch.tensor([10, 11, 12]), looks)
+    recall = recall_of(torch.eye(3), torch.tensor([10, 11, 12]), looks)
     for source, pieces in (
         ([5], [10]),
         ([6], []),
@@ -111,8 +116,36 @@ def test_a_place_speaks_for_sources_that_have_most_of_what_it_looked_at() -> Non
         assert (here.pieces.tolist() if here else []) == pieces
 
 
+def test_inside_a_word_a_place_speaks_for_every_source_that_recalls_anything() -> None:
+    looks = Looks(torch.tensor([0, 1, 2]), torch.tensor([5, 6, 7]), torch.ones(3))
+    recall = Recall(torch.eye(3), torch.tensor([10, 11, 12]), looks, torch.tensor([False, True, False]))
+    here = recall.for_source([7])
+    assert here is not None and here.pieces.tolist() == [11, 12]
+    assert recall.for_source([9]) is None  # what nothing of it begins needs no ends either
+
+
+def test_letters_go_on_inside_a_word_in_both_directions_but_digits_do_not() -> None:
+    translator = chinese()
+    vocabulary = translator.target_vocabulary
+    for text in (TARGET, "It was built in 1873 by Kowalczyk."):
+        sentence = kept(translator, SOURCE, text)
+        words = vocabulary.words(sentence.target)
+        for reading, direction in (
+            (sentence.forward, translator.directions.forward),
+            (sentence.backward, translator.directions.backward),
+        ):
+            ordered = direction.order(sentence.target)
+            for word in words:
+                pieces = sentence.target[word.start : word.stop]
+                at = word.start if not direction.backward else len(ordered) - word.stop
+                inner = reading.inner[at : at + len(pieces)].tolist()
+                assert not inner[0]
+                assert all(inner[1:]) == (word.text.isalpha() or len(pieces) == 1)
+    assert any(len(vocabulary.encode(name)) > 2 for name in ("Tsim", "Kowalczyk"))
+
+
 def test_a_piece_that_is_impossible_without_recall_is_possible_with_it() -> None:
-    recall = Recall(torch.eye(8), torch.arange(4, 12), NOWHERE)
+    recall = recall_of(torch.eye(8), torch.arange(4, 12))
     logp = torch.zeros(12).index_fill(0, torch.tensor([6]), -torch.inf).log_softmax(0)
     assert float(recall.mix(logp, torch.eye(8)[2])[6].exp()) > 0.5
     assert float(recall.along(logp[6], torch.eye(8)[2], torch.tensor(6)).exp()) > 0.5

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import torch
@@ -34,6 +34,7 @@ class Reading(NamedTuple):
     keys: Tensor  # [places, d_p]
     pieces: Tensor  # [places]; PAD where nothing is to be recalled
     attention: Tensor  # [places, source]
+    inner: Tensor  # [places] bool: letters of a word that was begun before
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,15 @@ def keep(network: Network, directions: Directions, source: Sequence[int], target
 
     def reading(direction: Direction, sources: Sources) -> Reading:
         read = follow(direction, sources.start(direction), [target])
+        ordered, device = direction.order(target), read.place.device
         # The end says nothing, and what is unknown may be any word.
-        pieces = [PAD if piece == UNK else piece for piece in (*direction.order(target), PAD)]
+        pieces = [PAD if piece == UNK else piece for piece in (*ordered, PAD)]
+        inner = [direction.spells_on(last, piece) for last, piece in pairwise(ordered)]
         return Reading(
             unit(direction.decoder.compared(read.place[0])).half(),
-            torch.tensor(pieces, device=read.place.device),
+            torch.tensor(pieces, device=device),
             read.attention[0].half(),
+            torch.tensor([False, *inner, False][: len(pieces)], device=device),
         )
 
     with torch.inference_mode():
@@ -99,6 +103,7 @@ def recalls(sentences: Sequence[Kept]) -> tuple[Recall, Recall] | None:
             torch.cat([reading.keys for reading in readings]).float(),
             torch.cat([reading.pieces for reading in readings]),
             Looks(place, piece, attention),
+            torch.cat([reading.inner for reading in readings]),
         )
 
     return recall([s.forward for s in sentences]), recall([s.backward for s in sentences])

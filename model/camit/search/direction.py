@@ -53,6 +53,12 @@ class Direction:
             else self.vocabulary.boundary(last, following)
         )
 
+    def spells_on(self, last: int, following: int) -> bool:
+        """Does `following` go on with the letters of a word that `last` is part of? Digits are none: another
+        number may begin the same."""
+        letters = self.vocabulary.piece(following).removeprefix(SPACE)
+        return not self.boundary(last, following) and letters.isalpha()
+
     def says(self, piece: int) -> bool:
         """Is there any text in this piece?"""
         return self.vocabulary.characters(piece) > 0
