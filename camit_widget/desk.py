@@ -225,7 +225,7 @@ class Desk:
             version=self._version(line),
             status=self._status(line),
             source=_source(draft),
-            words=tuple(_word(token) for token in draft.tokens),
+            words=tuple(_word(token, self.row_of(token.recalled_from)) for token in draft.tokens),
             can_undo=draft.can_undo,
             can_redo=draft.can_redo,
             can_unconfirm=self._confirmed()[-1:] == [draft.id],
@@ -343,7 +343,7 @@ def _source(draft: camit.Draft) -> tuple[protocol.SourceWord, ...]:
     return tuple(protocol.SourceWord(token.text, token.space_before) for token in draft.source_tokens)
 
 
-def _word(token: camit.Token) -> protocol.Word:
+def _word(token: camit.Token, like: int | None) -> protocol.Word:
     return protocol.Word(
         text=token.text,
         space=token.space_before,
@@ -352,6 +352,8 @@ def _word(token: camit.Token) -> protocol.Word:
         probability=round(token.probability, 3),
         theta=round(token.theta, 3),
         memory=token.copied_from,
+        recalled=round(token.recalled, 3),
+        like=like,
         attention=tuple(_percent(weight) for weight in token.attention),
     )
 

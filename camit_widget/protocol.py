@@ -61,7 +61,9 @@ class SourceWord(Value, frozen=True):
 
 
 class Word(Value, frozen=True):
-    """One word or mark of the translation, with why it stands there."""
+    """One word or mark of the translation, with why it stands there. `recalled` is the part of it that
+    confirmed sentences say, `like` the row of the one that says most, if that is most of the word.
+    """
 
     text: str
     space: bool
@@ -70,6 +72,8 @@ class Word(Value, frozen=True):
     probability: float
     theta: float
     memory: int | None
+    recalled: float
+    like: int | None
     attention: tuple[Percent, ...]
 
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import camit
 from camit.errors import SessionError
 from camit.events import Event
-from camit.journal import FILE, Header, Journal, JournalWarning
+from camit.journal import FILE, VERSION, Header, Journal, JournalWarning
 from camit.ledger import UNDO, UNDO_CONFIRM, Noted
 from camit.session import STATES_KEPT
 from camit.soak import chance
@@ -452,7 +452,7 @@ def test_missing_doubled_and_swapped_lines_are_refused(place: Path, change: str)
 
 def test_another_version_is_refused(place: Path) -> None:
     first, *rest = lines(place)
-    (place / FILE).write_bytes(first.replace(b'"version":3', b'"version":99') + b"".join(rest))
+    (place / FILE).write_bytes(first.replace(f'"version":{VERSION}'.encode(), b'"version":99') + b"".join(rest))
     refuse(place, "version 99")
 
 

@@ -13,7 +13,7 @@ import torch
 import camit
 from camit.errors import InputError, SessionError
 from camit.learning import LearningSettings, OnlineLearner
-from camit.recollection import PLACES, Kept, keep, recalls, with_sentence
+from camit.recollection import PLACES, Kept, Reading, keep, recalls, with_sentence
 from camit.search.problem import Phrase
 from camit.search.recall import MOST, Looks, Recall
 from camit.search.scoring import Directions, follow, score
@@ -48,7 +48,7 @@ def recalling(translator: Translator, *sentences: Kept) -> Translator:
 
 def recall_of(keys: torch.Tensor, pieces: torch.Tensor, looks: Looks = NOWHERE) -> Recall:
     """Of places none of which is inside a word."""
-    return Recall(keys, pieces, looks, torch.zeros(len(keys), dtype=torch.bool))
+    return Recall(keys, pieces, looks, pieces < 0, torch.arange(len(keys)))
 
 
 def some_recall(count: int = 50, d: int = 8, size: int = 12) -> Recall:
@@ -118,7 +118,8 @@ def test_a_place_speaks_for_sources_that_have_most_of_what_it_looked_at() -> Non
 
 def test_inside_a_word_a_place_speaks_for_every_source_that_recalls_anything() -> None:
     looks = Looks(torch.tensor([0, 1, 2]), torch.tensor([5, 6, 7]), torch.ones(3))
-    recall = Recall(torch.eye(3), torch.tensor([10, 11, 12]), looks, torch.tensor([False, True, False]))
+    inner = torch.tensor([False, True, False])
+    recall = Recall(torch.eye(3), torch.tensor([10, 11, 12]), looks, inner, torch.arange(3))
     here = recall.for_source([7])
     assert here is not None and here.pieces.tolist() == [11, 12]
     assert recall.for_source([9]) is None  # what nothing of it begins needs no ends either
@@ -155,15 +156,15 @@ def test_a_piece_that_is_impossible_without_recall_is_possible_with_it() -> None
 
 
 def test_the_same_sentence_is_kept_once_and_the_oldest_go_first() -> None:
-    none = torch.zeros(0, 8), torch.zeros(0, 8)
-    a, b, c = (Kept((i,), (i, i), none, none) for i in (5, 6, 7))
+    none = Reading(*(torch.zeros(0) for _ in Reading._fields))
+    a, b, c = (Kept((i,), (i, i), 0, none, none) for i in (5, 6, 7))
     assert with_sentence((a, b), a) == (b, a)
-    other = Kept((5,), (9,), none, none)
+    other = Kept((5,), (9,), 1, none, none)
     assert with_sentence((a, b), other) == (b, other)  # of a source the last translation counts
     assert with_sentence((a, b), c) == (a, b, c)
-    long = Kept((8,), (8,) * (PLACES - b.places - 1), none, none)
+    long = Kept((8,), (8,) * (PLACES - b.places - 1), 2, none, none)
     assert with_sentence((a, b), long) == (b, long)
-    longest = Kept((9,), (9,) * (PLACES + 5), none, none)  # too long, but all there is
+    longest = Kept((9,), (9,) * (PLACES + 5), 3, none, none)  # too long, but all there is
     assert with_sentence((a, b), longest) == (longest,)
 
 
@@ -355,9 +356,9 @@ def test_recalled_sentences_are_stored_with_what_was_learned() -> None:
         ("recalled.sources", lambda t: t * 0),
         ("recalled.targets", lambda t: t[:-1]),
         ("recalled.sources", lambda t: torch.cat((t, t))),
-        ("recalled.lengths", lambda t: t * 0),
-        ("recalled.lengths", lambda t: t.flatten()),
-        ("recalled.lengths", lambda t: None),
+        ("recalled.sentences", lambda t: t * 0),
+        ("recalled.sentences", lambda t: t.flatten()),
+        ("recalled.sentences", lambda t: None),
         ("recalled.targets", lambda t: t.float() + 0.5),
     ],
 )
@@ -390,3 +391,39 @@ def test_a_session_recalls_what_was_confirmed_and_forgets_it_with_the_confirmati
         session.undo_confirm()
         assert session.open(SOURCE).text == first
     assert chinese().translate(SOURCE).text == first  # the translator it was given stays as it is
+
+
+# What is shown of it
+
+
+def test_a_recalled_word_says_from_which_draft_it_is() -> None:
+    with camit.Session(chinese(), memory=False) as session:
+        first = session.open("你好。")
+        session.confirm(first)
+        taught = session.open(SOURCE)
+        taught.replace((0, len(taught.tokens)), TARGET)
+        assert all(token.recalled_from is None for token in taught.tokens)
+        session.confirm(taught)
+        again = session.open("她住在尖沙咀。")
+        said = {token.text: token for token in again.tokens}
+        assert said["Tsim"].recalled > 0.5 and said["Tsim"].recalled_from == taught.id
+        assert said["Tsim"].copied_from is None
+        assert all(0.0 <= token.recalled <= 1.0 for token in again.tokens)
+        session.undo_confirm()
+        assert all(token.recalled == 0.0 for token in session.open(SOURCE).tokens)
+
+
+def test_without_learning_no_word_is_recalled() -> None:
+    with camit.Session(chinese(), learning=False) as session:
+        session.confirm(session.open(SOURCE))
+        assert all(token.recalled == 0.0 for token in session.open(SOURCE).tokens)
+
+
+def test_a_restored_session_knows_where_its_words_are_recalled_from(tmp_path: Path) -> None:
+    with camit.Session(chinese(), journal=tmp_path / "session") as session:
+        session.confirm(session.open(SOURCE))
+        recalled = [(t.text, t.recalled, t.recalled_from) for t in session.open(SOURCE).tokens]
+    assert any(draft == 0 for _, _, draft in recalled)
+    with camit.Session.restore(tmp_path / "session", chinese()) as session:
+        assert [(t.text, t.recalled, t.recalled_from) for t in session.drafts[1].tokens] == recalled
+        assert [(t.text, t.recalled, t.recalled_from) for t in session.open(SOURCE).tokens] == recalled

@@ -68,6 +68,8 @@ export interface Word {
   readonly probability: number;
   readonly theta: number;
   readonly memory: number | null;
+  readonly recalled: number;
+  readonly like: number | null;
   readonly attention: readonly number[];
 }
 

@@ -30,10 +30,27 @@ export function provenance(entry: Entry): string {
   return entry.row === null ? "added by hand" : `sentence ${entry.row + 1}`;
 }
 
+/** The confirmed sentence a word was recalled from; what a person wrote, or a fix of theirs says, needs no such reason. */
+export function recalledRow(word: Word): number | null {
+  return word.origin === "yours" || word.memory !== null ? null : word.like;
+}
+
+/** The words of a sentence that were recalled, by the sentence they were recalled from. */
+export function recollections(words: readonly Word[]): ReadonlyMap<number, readonly string[]> {
+  const found = new Map<number, string[]>();
+  for (const word of words) {
+    const row = recalledRow(word);
+    if (row !== null && !isMark(word.text)) found.set(row, [...(found.get(row) ?? []), word.text]);
+  }
+  return found;
+}
+
 /** What a screen reader says for one word of the translation. */
 export function spoken(word: Word, entry: Entry | undefined): string {
+  const row = recalledRow(word);
   const copied = entry ? `, from memory, ${provenance(entry)}` : "";
-  return `${word.text}, ${originOf(word)}${copied}`;
+  const recalled = row === null ? "" : `, recalled from sentence ${row + 1}`;
+  return `${word.text}, ${originOf(word)}${copied}${recalled}`;
 }
 
 const READS = 20;

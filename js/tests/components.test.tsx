@@ -120,6 +120,16 @@ describe("the words", () => {
     expect(one(".camit-badge")?.textContent).toBe("3");
   });
 
+  it("carry dots and one number where they are recalled from a confirmed sentence", () => {
+    const like = { like: 1, recalled: 0.8 };
+    const words = [word("We", like), word("met", like), word("him"), word("again", like)];
+    show(new TestHost(sentence("", { words })));
+    expect(all(".camit-word").map((item) => "recalled" in item.dataset)).toEqual([true, true, false, true]);
+    expect(all(".camit-badge").map((item) => item.textContent)).toEqual(["≈2", "≈2"]);
+    expect(one(".camit-badge")?.title).toContain("sentence 2");
+    expect(one(".camit-badge")?.title).toContain("80 %");
+  });
+
   it("light up the source they read, and the other way round", async () => {
     show();
     one(".camit-word")?.dispatchEvent(new MouseEvent("pointermove", { bubbles: true }));

@@ -23,6 +23,8 @@ export function word(text: string, more: Partial<Word> = {}): Word {
     probability: 0.5,
     theta: 0,
     memory: null,
+    recalled: 0,
+    like: null,
     attention: [],
     ...more,
   };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { duration, join, percent, plural, score, sideOfGap, spoken } from "../src/words";
+import { duration, join, percent, plural, recollections, score, sideOfGap, spoken } from "../src/words";
 import { entry, word } from "./desk";
 
 describe("join", () => {
@@ -17,6 +17,19 @@ describe("what is said of a word", () => {
       "met, as first translated, from memory, sentence 1",
     );
     expect(spoken(word("met", { memory: 1 }), entry(1, "met", { row: null }))).toContain("added by hand");
+  });
+
+  it("names the sentence it was recalled from, unless the person wrote it or the memory has it", () => {
+    expect(spoken(word("met", { like: 2 }), undefined)).toBe(
+      "met, as first translated, recalled from sentence 3",
+    );
+    expect(spoken(word("met", { like: 2, origin: "yours" }), undefined)).toBe("met, yours");
+    expect(spoken(word("met", { like: 2, memory: 1 }), entry(1, "met"))).not.toContain("recalled");
+  });
+
+  it("lists recalled words by their sentence, without marks", () => {
+    const words = [word("We", { like: 0 }), word("met"), word("him", { like: 0 }), word(".", { like: 1 })];
+    expect([...recollections(words)]).toEqual([[0, ["We", "him"]]]);
   });
 });
 

@@ -29,7 +29,7 @@ try:
 except ImportError:  # Windows has no flock; there nobody is told that a session is open twice
     fcntl = None  # type: ignore[assignment]
 
-VERSION = 3
+VERSION = 4
 FILE = "journal.jsonl"
 _ENDINGS = {"memory": "json", "learned": "safetensors"}  # of snapshots, by what they hold
 _SNAPSHOT = re.compile(r"(memory|learned)-(\d{6})\.(json|safetensors)(\.part)?")

@@ -43,7 +43,7 @@ from camit.guard import (
 )
 from camit.recollection import Kept, keep, recalls, restored, stored, with_sentence
 from camit.search.problem import Phrase
-from camit.search.recall import Recalled
+from camit.search.recall import NOBODY, Recalled
 from camit.search.scoring import Directions, read_sources
 from camit.search.threads import threads_for
 from camit.translator import Translator
@@ -211,9 +211,10 @@ class OnlineLearner:
     def lessons(self) -> tuple[Lesson, ...]:
         return self._lessons
 
-    def learn(self, source_ids: Sequence[int], target_pieces: Phrase) -> Lesson:
-        """One guarded step on a confirmed sentence; the network is in eval mode before and after."""
-        steps = self.study(source_ids, target_pieces)
+    def learn(self, source_ids: Sequence[int], target_pieces: Phrase, draft: int = NOBODY) -> Lesson:
+        """One guarded step on a confirmed sentence; the network is in eval mode before and after. What is
+        recalled of it is said to be from this draft."""
+        steps = self.study(source_ids, target_pieces, draft)
         while True:
             try:
                 next(steps)
@@ -221,7 +222,9 @@ class OnlineLearner:
                 lesson: Lesson = done.value
                 return lesson
 
-    def study(self, source_ids: Sequence[int], target_pieces: Phrase) -> Generator[None, None, Lesson]:
+    def study(
+        self, source_ids: Sequence[int], target_pieces: Phrase, draft: int = NOBODY
+    ) -> Generator[None, None, Lesson]:
         """`learn` in short steps, so that whoever drives it can do something more urgent in between.
 
         On the way the network may wear weights that are not accepted yet: let nobody translate with it.
@@ -242,7 +245,7 @@ class OnlineLearner:
             yield from self._step(places)
             after = -self._mean_loss(places())
             yield
-            change, recalled = yield from self._keep(pair)
+            change, recalled = yield from self._keep(pair, draft)
             kept = self._kept(change)
             if LEAST_KEPT <= kept < 1.0:
                 self._fade(kept)
@@ -342,7 +345,7 @@ class OnlineLearner:
             self._sentences = sentences
             self._along_guard = {}
 
-    def _keep(self, pair: Pair) -> Generator[None, None, tuple[_Change, bool]]:
+    def _keep(self, pair: Pair, draft: int) -> Generator[None, None, tuple[_Change, bool]]:
         """Recall a sentence from now on, if the guard has room for it; if need be, the older half of those
         that were recalled so far goes. Nothing is recalled where no guard set can tell what that does."""
         settings, before = self.settings, self._sentences
@@ -350,7 +353,7 @@ class OnlineLearner:
             return (yield from self._guard_change()), False
         ids, pieces = pair
         fed = tuple(self._translator.target_vocabulary.feed(pieces))
-        new = keep(self._translator.network, self._plain, ids, fed)
+        new = keep(self._translator.network, self._plain, ids, fed, draft)
         for earlier in (before, before[len(before) // 2 + 1 :]):
             self._recall(with_sentence(earlier, new))
             yield

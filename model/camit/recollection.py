@@ -18,14 +18,14 @@ from camit.errors import SessionError
 from camit.networks import Network
 from camit.search.direction import Direction
 from camit.search.problem import Phrase
-from camit.search.recall import Looks, Recall, unit
+from camit.search.recall import NOBODY, Looks, Recall, unit
 from camit.search.scoring import Directions, Sources, follow, read_sources
 from camit.text import PAD, SPECIALS, UNK
 
 # At most; the oldest sentences go first. About as many as a vocabulary has pieces, so that a step of the
 # Transformer that recalls them all would cost one output layer more.
 PLACES = 8192
-_SOURCES, _TARGETS, _LENGTHS = "recalled.sources", "recalled.targets", "recalled.lengths"
+_SOURCES, _TARGETS, _SENTENCES = "recalled.sources", "recalled.targets", "recalled.sentences"
 
 
 class Reading(NamedTuple):
@@ -43,6 +43,7 @@ class Kept:
 
     source: tuple[int, ...]
     target: Phrase
+    draft: int  # which it was confirmed as, or NOBODY
     forward: Reading = field(compare=False, repr=False)
     backward: Reading = field(compare=False, repr=False)
 
@@ -52,7 +53,9 @@ class Kept:
         return len(self.target) + 1
 
 
-def keep(network: Network, directions: Directions, source: Sequence[int], target: Phrase) -> Kept:
+def keep(
+    network: Network, directions: Directions, source: Sequence[int], target: Phrase, draft: int = NOBODY
+) -> Kept:
     """Read a sentence to recall it later; alone, or its keys would depend on the company to the last bit."""
 
     def reading(direction: Direction, sources: Sources) -> Reading:
@@ -71,7 +74,7 @@ def keep(network: Network, directions: Directions, source: Sequence[int], target
     with torch.inference_mode():
         sources = read_sources(network, directions, [source])
         both = (reading(d, sources) for d in (directions.forward, directions.backward))
-        return Kept(tuple(source), tuple(target), *both)
+        return Kept(tuple(source), tuple(target), draft, *both)
 
 
 def with_sentence(sentences: Sequence[Kept], new: Kept) -> tuple[Kept, ...]:
@@ -97,6 +100,8 @@ def recalls(sentences: Sequence[Kept]) -> tuple[Recall, Recall] | None:
     places = torch.tensor([s.places for s in sentences], device=device)
     place = torch.arange(int(places.sum()), device=device).repeat_interleave(widths.repeat_interleave(places))
 
+    drafts = torch.tensor([s.draft for s in sentences], device=device).repeat_interleave(places)
+
     def recall(readings: Sequence[Reading]) -> Recall:
         attention = torch.cat([reading.attention.flatten() for reading in readings]).float()
         return Recall(
@@ -104,45 +109,48 @@ def recalls(sentences: Sequence[Kept]) -> tuple[Recall, Recall] | None:
             torch.cat([reading.pieces for reading in readings]),
             Looks(place, piece, attention),
             torch.cat([reading.inner for reading in readings]),
+            drafts,
         )
 
     return recall([s.forward for s in sentences]), recall([s.backward for s in sentences])
 
 
 def stored(sentences: Sequence[Kept]) -> dict[str, Tensor]:
-    """Recalled sentences as tensors: all their pieces, and how many each has."""
+    """Recalled sentences as tensors: all their pieces, and for each how many it has and its draft."""
     if not sentences:
         return {}
-    lengths = [(len(s.source), len(s.target)) for s in sentences]
+    described = [(len(s.source), len(s.target), s.draft) for s in sentences]
     return {
         _SOURCES: torch.tensor([i for s in sentences for i in s.source], dtype=torch.int32),
         _TARGETS: torch.tensor([i for s in sentences for i in s.target], dtype=torch.int32),
-        _LENGTHS: torch.tensor(lengths, dtype=torch.int32),
+        _SENTENCES: torch.tensor(described, dtype=torch.int32),
     }
 
 
 def restored(
     tensors: dict[str, Tensor], sources: int, targets: int
-) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
     """The sentences of which `stored` made these, taken out of `tensors` and checked; the numbers are the
     sizes of the vocabularies."""
-    parts = [tensors.pop(name, None) for name in (_SOURCES, _TARGETS, _LENGTHS)]
+    parts = [tensors.pop(name, None) for name in (_SOURCES, _TARGETS, _SENTENCES)]
     if all(part is None for part in parts):
         return []
     try:
-        said, wrote, lengths = (
+        said, wrote, described = (
             part.tolist() for part in parts if part is not None and part.dtype == torch.int32
         )
         source, target = iter(said), iter(wrote)
         sentences = [
-            (tuple(islice(source, n)), tuple(islice(target, m))) for n, m in lengths if n > 0 and m >= 0
+            (tuple(islice(source, n)), tuple(islice(target, m)), draft)
+            for n, m, draft in described
+            if n > 0 and m >= 0 and draft >= NOBODY
         ]
         complete = (
-            [(len(a), len(b)) for a, b in sentences] == list(map(tuple, lengths))
+            [(len(a), len(b), draft) for a, b, draft in sentences] == list(map(tuple, described))
             and next(source, next(target, None)) is None
             and all(PAD < i < sources for i in said)
             and all(i == UNK or SPECIALS <= i < targets for i in wrote)
-            and (len(sentences) == 1 or sum(len(b) + 1 for _, b in sentences) <= PLACES)
+            and (len(sentences) == 1 or sum(len(b) + 1 for _, b, _ in sentences) <= PLACES)
         )
     except (TypeError, ValueError):
         complete = False

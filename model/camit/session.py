@@ -389,7 +389,7 @@ class Session:
     def _teach(self, draft: Draft, before: _State) -> Steps[Lesson]:
         """The lesson of a confirmed sentence: a student learns, the session changes in one last step."""
         ids, pieces = self.translator.encode_source(draft.source), draft.pieces
-        lesson = yield from self.learning.study(ids, pieces)
+        lesson = yield from self.learning.study(ids, pieces, draft.id)
         # No step ends between here and the next yield: a click sees all of the lesson or nothing.
         mind = self.ledger.mind
         try:
@@ -608,9 +608,9 @@ def _effort_event(kind: str, draft: int, effort: Effort) -> Event:
     return Event(time.time(), kind, draft, effort.typed, effort.keystrokes, effort.mouse)
 
 
-def _copied(version: Version) -> list[tuple[float, int | None]]:
-    """What the memory had to say about each word."""
-    return [(token.theta, token.copied_from) for token in version.tokens]
+def _copied(version: Version) -> list[tuple[float, int | None, int | None]]:
+    """What the past had to say about each word."""
+    return [(token.theta, token.copied_from, token.recalled_from) for token in version.tokens]
 
 
 def _check_switches(**switches: bool | None) -> None:

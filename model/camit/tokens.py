@@ -13,7 +13,9 @@ class Token:
     """A word or punctuation mark of a translation.
 
     `copied_from` is the memory entry it was copied from, `theta` the copy weight of the revision memory (the
-    mean of both decoders) where the token begins, or the copied phrase that it belongs to.
+    mean of both decoders) where the token begins, or the copied phrase that it belongs to. `recalled` is the
+    part of its probability that comes from confirmed sentences, the mean of both decoders; where that is the
+    larger part, `recalled_from` is the draft of the sentence that says most of it.
     """
 
     text: str
@@ -22,6 +24,8 @@ class Token:
     attention: tuple[float, ...]  # over the source tokens
     theta: float = 0.0
     copied_from: int | None = None
+    recalled: float = 0.0
+    recalled_from: int | None = None
     origin: Origin = "draft"
     locked: bool = False  # the next revision may not change it
 

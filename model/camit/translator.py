@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import os
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,9 +17,9 @@ from torch import nn
 from camit.checkpoint import Checkpoint, digest_of, load_checkpoint
 from camit.errors import InputError
 from camit.search.problem import Phrase, Readers
-from camit.search.recall import Recall
+from camit.search.recall import NOBODY, Recall
 from camit.search.revise import Searcher, Settings
-from camit.search.scoring import Directions, Sources, follow, read_sources, score
+from camit.search.scoring import Directions, Sources, read_sources, recollections, score
 from camit.text import Word, detokenise, normalise, screen_words
 from camit.tokens import SourceToken, Token
 
@@ -196,12 +197,14 @@ class Translator:
         """
         directions = sources.bind(self.directions)
         scored = score(directions.forward, sources.forward, rows, sentences)
-        mixed = None
-        if readers is not None:
-            start = sources.backward.select(torch.tensor(rows, device=self.network.device))
-            behind = follow(directions.backward, start, sentences)
-            shares, _ = readers.shares(scored.features, behind, sentences)
-            mixed = readers.forward.mix(shares, scored.logp, sentences)
+        mixed, recalled = None, []
+        if readers is not None or directions.recalling:
+            behind = score(directions.backward, sources.backward, rows, sentences)
+            recalled.append(recollections(directions.forward, scored, sentences))
+            recalled.append(recollections(directions.backward, behind, sentences))
+            if readers is not None:
+                shares, _ = readers.shares(scored.features, behind.features, sentences)
+                mixed = readers.forward.mix(shares, scored.logp, sentences)
         logps = (mixed.logp if mixed else scored.logp).tolist()
         thetas = mixed.theta.tolist() if mixed else None
         result = []
@@ -210,6 +213,7 @@ class Translator:
             spread = attention @ self.alignment(text)  # [pieces, source tokens]
             words = self.target_vocabulary.words(pieces)
             copies = copied_words(words, mixed.copied[row] if mixed else ())
+            recollected = [recalled_word(word, [along[row] for along in recalled]) for word in words]
             result.append(
                 tuple(
                     Token(
@@ -219,8 +223,10 @@ class Translator:
                         attention=tuple(round(x, 4) for x in spread[word.start : word.stop].mean(0).tolist()),
                         theta=thetas[row][start] if thetas else 0.0,
                         copied_from=entry,
+                        recalled=share,
+                        recalled_from=draft,
                     )
-                    for word, (start, entry) in zip(words, copies, strict=True)
+                    for word, (start, entry), (share, draft) in zip(words, copies, recollected, strict=True)
                 )
             )
         return result
@@ -250,6 +256,18 @@ def copied_words(
     """
     phrases = [next((c for c in copied if c[0] <= word.start < c[1]), None) for word in words]
     return [(p[0], p[2]) if p else (word.start, None) for word, p in zip(words, phrases, strict=True)]
+
+
+def recalled_word(word: Word, directions: Sequence[Sequence[tuple[float, int]]]) -> tuple[float, int | None]:
+    """The part of a word that both decoders recall, and the draft that says most of it, if it is most of the
+    word; `directions` are what `recollections` found along its sentence."""
+    said: defaultdict[int, float] = defaultdict(float)
+    for along in directions:
+        for share, draft in along[word.start : word.stop]:
+            said[draft] += share / len(directions) / (word.stop - word.start)
+    total = min(1.0, sum(said.values(), 0.0))
+    draft = max(said, key=said.__getitem__, default=NOBODY)
+    return total, draft if total > 0.5 and draft != NOBODY else None
 
 
 def check_beam(beam: object) -> None:

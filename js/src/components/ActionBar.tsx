@@ -53,6 +53,7 @@ export function ActionBar() {
         <span data-origin="changed">changed</span>
         <span data-origin="kept">kept</span>
         <span class="camit-legend-theta">copied, θ</span>
+        <span class="camit-legend-recalled">recalled</span>
       </span>
     </div>
   );

@@ -1,6 +1,6 @@
 /** Whether it learned anything: one lesson for each confirmed sentence, before and after, accepted or rejected. */
 import type { Lesson } from "../protocol";
-import { capitalised, plural, score } from "../words";
+import { capitalised, plural, recollections, score, shortened } from "../words";
 import { useStore } from "./context";
 import { LearningCurve } from "./LearningCurve";
 
@@ -41,12 +41,31 @@ export function LearningView() {
               : "Learning is switched off: confirmed sentences change the memory, not the model."}
           </p>
         )}
+        <Recollections />
         <p class="camit-footnote" aria-live="polite">
           {studying !== null && enabled ? `Learning from sentence ${studying + 1}…` : ""}
         </p>
       </div>
       {given.length > 0 && <LearningCurve lessons={given} />}
     </div>
+  );
+}
+
+/** Which words of the sentence on the desk stand there because a confirmed sentence has them. */
+function Recollections() {
+  const store = useStore();
+  const { rows } = store.state.overview.value;
+  return (
+    <>
+      {[...recollections(store.sentence.value.words)].map(([row, words]) => (
+        <p key={row} class="camit-recollection">
+          <strong>≈{row + 1}</strong> {words.map((word) => `“${word}”`).join(", ")}{" "}
+          <span class="camit-dim">
+            as in sentence {row + 1}: {shortened(rows[row]?.text ?? "", 80)}
+          </span>
+        </p>
+      ))}
+    </>
   );
 }
 

@@ -1,7 +1,7 @@
 /** One line under the translation for whatever is worth saying now: an error, what just happened, or why a word stands there. */
 import type { Problem } from "../protocol";
 import type { Store } from "../store";
-import { capitalised, originOf, percent, provenance, readersOf } from "../words";
+import { capitalised, originOf, percent, provenance, readersOf, recalledRow } from "../words";
 import { useStore } from "./context";
 import { Icon } from "./Icon";
 import { IconButton } from "./IconButton";
@@ -89,6 +89,7 @@ function explanation(store: Store): string {
     return words.length > 0 ? "Click the worst word, or just type over it. The rest mends itself." : "";
   }
   const entry = word.memory === null ? undefined : store.entries.value.get(word.memory);
+  const recalled = recalledRow(word);
   const strongest = word.attention.indexOf(Math.max(...word.attention));
   const read = source[strongest];
   return [
@@ -97,5 +98,6 @@ function explanation(store: Store): string {
     `copy weight θ ${percent(word.theta)}`,
     ...(read ? [`reads ${read.text} ${word.attention[strongest]} %`] : []),
     ...(entry ? [`from memory: “${entry.text}”, ${provenance(entry)}`] : []),
+    ...(recalled === null ? [] : [`recalled from sentence ${recalled + 1}, ${percent(word.recalled)} of it`]),
   ].join(" · ");
 }

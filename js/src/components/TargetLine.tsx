@@ -47,7 +47,13 @@ export function TargetLine() {
         <>
           <Gap at={index} before={words[index - 1]} after={word} />
           {arriving(index)}
-          <WordSpan key={index} word={word} index={index} next={words[index + 1]} />
+          <WordSpan
+            key={index}
+            word={word}
+            index={index}
+            previous={words[index - 1]}
+            next={words[index + 1]}
+          />
         </>
       ))}
       {words.length > 0 && <Gap at={words.length} before={words.at(-1)} after={undefined} />}

@@ -1,22 +1,26 @@
 /** One word of the translation, the gap before it, and the word that is on its way into the sentence. */
 import type { Word } from "../protocol";
-import { isLong, isMark, originOf, percent, provenance, sideOfGap, spoken } from "../words";
+import { isLong, isMark, originOf, percent, provenance, recalledRow, sideOfGap, spoken } from "../words";
 import { useStore } from "./context";
 import { Icon } from "./Icon";
 
 interface Props {
   word: Word;
   index: number;
+  previous: Word | undefined;
   next: Word | undefined;
 }
 
-export function WordSpan({ word, index, next }: Props) {
+export function WordSpan({ word, index, previous, next }: Props) {
   const store = useStore();
   const { start, stop } = store.span.value;
   const inSpan = index >= start && index < stop;
   const pointed = store.pointed.value;
   const lit = pointed?.side === "source" ? (word.attention[pointed.index] ?? 0) : 0;
   const entry = word.memory === null ? undefined : store.entries.value.get(word.memory);
+  const recalled = recalledRow(word);
+  // One number for all neighbours that come from the same sentence.
+  const announced = recalled !== null && (!previous || recalledRow(previous) !== recalled);
   const editor = store.editing.editor.value;
   const edited = editor?.mode === "replace" && index >= editor.start && index < editor.stop;
   // What stands close to its neighbour is drawn without room on that side.
@@ -40,6 +44,7 @@ export function WordSpan({ word, index, next }: Props) {
       data-edited={edited || undefined}
       data-close={close || undefined}
       data-long={isLong(shown) || undefined}
+      data-recalled={recalled !== null || undefined}
       aria-selected={stop - start > 1 && inSpan}
       aria-label={spoken(word, entry)}
       tabIndex={index === store.focus.value ? 0 : -1}
@@ -84,6 +89,15 @@ export function WordSpan({ word, index, next }: Props) {
         >
           <Icon name="recall" />
           {entry.row === null ? "" : entry.row + 1}
+        </sup>
+      )}
+      {announced && (
+        <sup
+          class="camit-badge"
+          data-recalled
+          title={`Recalled: sentence ${recalled + 1} has it at a place like this. It is ${percent(word.recalled)} of why this word stands here; ${originOf(word)}.`}
+        >
+          ≈{recalled + 1}
         </sup>
       )}
     </span>

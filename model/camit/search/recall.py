@@ -30,8 +30,9 @@ from camit.text import PAD
 # Chosen by the log-probability of each next sentence before it was learned from, and by how often its next
 # piece was the likeliest one, on 680 lines of talks and 767 of dialogue. The latter is 44.0 % and 56.9 %
 # without, 45.6 % and 57.9 % if the source does not count; with SUPPORT 0.5 45.3 % and 57.6 %, but "twice a
-# day" comes back for another number; with 0.7 45.0 % and 57.5 %. On all 887 and 1,086 lines, 41.4 % and 55.1 %
-# without, it is 42.3 % and 55.7 % with 0.7, and 42.7 % and 55.9 % since it does not count inside words.
+# day" comes back for another number; with 0.7 45.0 % and 57.5 %. On all 887 and 1,086 lines (41.4 % and
+# 55.1 % without) it is 42.3 % and 55.7 % with 0.7, and 42.7 % and 55.9 % since that does not count inside
+# words.
 NEIGHBOURS = 32  # the places most like this one, which are asked
 SHARPNESS = 20.0  # how much more a nearer one counts
 # lambda = MOST * sigmoid(STEEPNESS * (the cosine with the nearest - NEAR))
@@ -39,28 +40,32 @@ MOST, STEEPNESS, NEAR = 0.7, 15.0, 0.85
 SUPPORT = 0.7  # of the attention at a place must have been on pieces that this source has too
 
 
+NOBODY = -1  # stands for the draft of a sentence that came from none
+
+
 class Recalled(NamedTuple):
-    """What is recalled at some places: pieces, and what is left for the network."""
+    """What is recalled at some places."""
 
     pieces: Tensor  # [..., neighbours]
     shares: Tensor  # lambda times the part of each [..., neighbours]
+    drafts: Tensor  # which sentence each is from [..., neighbours]
 
     @classmethod
     def nothing(cls, place: Tensor) -> Recalled:
         """For places [..., d_p] that recall nothing."""
         shares = place.new_zeros(*place.shape[:-1], 0)
-        return cls(shares.long(), shares)
+        return cls(shares.long(), shares, shares.long())
 
     @classmethod
     def joined(cls, parts: Sequence[Recalled]) -> Recalled:
-        """Places of several sources [n, neighbours] one behind the other, however many neighbours each has."""
+        """Places of several sources [n, neighbours] one behind the other, with as many neighbours each."""
         most = max(part.pieces.shape[1] for part in parts)
         padded = [[F.pad(x, (0, most - x.shape[1])) for x in part] for part in parts]  # PAD, with no share
         return cls(*map(torch.cat, zip(*padded, strict=True)))
 
     def mix(self, logp: Tensor) -> Tensor:
         """Log-probabilities [..., vocabulary] of all pieces, the network's given."""
-        pieces, shares = self
+        pieces, shares, _ = self
         logp = logp + self._network.unsqueeze(-1)
         same = pieces.unsqueeze(-1) == pieces.unsqueeze(-2)
         together = (same * shares.unsqueeze(-2)).sum(-1)  # neighbours with the same piece count as one
@@ -68,8 +73,11 @@ class Recalled(NamedTuple):
 
     def along(self, logp: Tensor, pieces: Tensor) -> Tensor:
         """Log-probabilities [...] of the pieces [...] that are known to stand there."""
-        found = (self.shares * (self.pieces == pieces.unsqueeze(-1))).sum(-1)
-        return torch.logaddexp(logp + self._network, found.log())
+        return torch.logaddexp(logp + self._network, self.found(pieces).sum(-1).log())
+
+    def found(self, pieces: Tensor) -> Tensor:
+        """What each neighbour says for the pieces [...] that are known to stand there. [..., neighbours]"""
+        return self.shares * (self.pieces == pieces.unsqueeze(-1))
 
     @property
     def _network(self) -> Tensor:
@@ -104,6 +112,7 @@ class Recall:
     pieces: Tensor  # [places]; PAD where a place has nothing to say, and leaves it to the network
     looks: Looks
     inner: Tensor  # [places] bool: inside a word, whatever the source
+    drafts: Tensor  # [places] which sentence each belongs to
 
     def for_source(self, ids: Sequence[int]) -> Recall | None:
         """What is left of it for one source."""
@@ -111,8 +120,10 @@ class Recall:
         if not bool(supported.any()):  # then no word of it can begin here
             return None
         chosen = (supported | self.inner).nonzero().squeeze(1)
-        keys, pieces, inner = (x.index_select(0, chosen) for x in (self.keys, self.pieces, self.inner))
-        return Recall(keys, pieces, self.looks, inner)
+        keys, pieces, inner, drafts = (
+            x.index_select(0, chosen) for x in (self.keys, self.pieces, self.inner, self.drafts)
+        )
+        return Recall(keys, pieces, self.looks, inner, drafts)
 
     def mix(self, logp: Tensor, place: Tensor) -> Tensor:
         """Log-probabilities [..., vocabulary] of all pieces at places [..., d_p]."""
@@ -129,7 +140,7 @@ class Recall:
         trust = MOST * torch.sigmoid(STEEPNESS * (cosines[..., :1] - NEAR))
         pieces = self.pieces[at]
         shares = torch.softmax(SHARPNESS * cosines, dim=-1) * trust
-        return Recalled(pieces, shares.masked_fill(pieces == PAD, 0.0))
+        return Recalled(pieces, shares.masked_fill(pieces == PAD, 0.0), self.drafts[at])
 
 
 def unit(place: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from camit.networks import Encoded, Features, Network, State
 from camit.search.direction import Direction
 from camit.search.grid import Prefixes
 from camit.search.problem import Phrase
-from camit.search.recall import Recall
+from camit.search.recall import NOBODY, Recall
 from camit.search.threads import threads_for
 from camit.text import PAD, Vocabulary
 
@@ -24,6 +24,11 @@ class Directions:
     forward: Direction
     backward: Direction
     recalls: tuple[Recall, Recall] | None = None  # of all earlier sentences, whatever the source
+
+    @property
+    def recalling(self) -> bool:
+        """Does either of them recall anything here?"""
+        return self.forward.recall is not None or self.backward.recall is not None
 
     def for_source(self, ids: Sequence[int]) -> Directions:
         """The same, each with what it recalls for one source."""
@@ -136,3 +141,23 @@ def score(
         chosen = direction.judge(features.s[real], features.place[real], wanted)
     logp = torch.zeros(real.shape, device=device).masked_scatter(real, chosen)
     return Scored(logp, features, lengths, state)
+
+
+def recollections(
+    direction: Direction, scored: Scored, sentences: Sequence[Phrase]
+) -> list[list[tuple[float, int]]]:
+    """Along sentences that were scored, in the order of the text: the part of the probability of each piece
+    that is recalled, and of which draft most of it is."""
+    recall = direction.recall
+    if recall is None:
+        return [[(0.0, NOBODY)] * len(pieces) for pieces in sentences]
+    found = []
+    for row, pieces in enumerate(sentences):
+        n = len(pieces)
+        recalled = recall.at(direction.decoder.compared(scored.features.place[row, :n]))
+        known = torch.tensor(direction.feed(direction.order(pieces)), device=scored.logp.device)
+        parts = recalled.found(known) / scored.logp[row, :n].exp().unsqueeze(1)
+        best = recalled.drafts.gather(1, parts.argmax(1, keepdim=True)).squeeze(1)
+        along = list(zip(parts.sum(1).tolist(), best.tolist(), strict=True))
+        found.append(along[::-1] if direction.backward else along)
+    return found
