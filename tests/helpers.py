@@ -96,7 +96,9 @@ class Scripted(Decoder):
                 written[row] = (*written[row], piece)
                 for following, chance in self.script(written[row][1:]).items():
                     logits[row, at, following] = math.log(chance)
-        return ScriptedState(tuple(written)), Features(logits, logits[..., :1], logits[..., :1].exp(), logits)
+        return ScriptedState(tuple(written)), Features(
+            logits, logits[..., :1], logits[..., :1].exp(), logits, tokens
+        )
 
     @property
     def output_layer(self) -> tuple[Tensor, Tensor | None]:

@@ -452,7 +452,9 @@ def test_missing_doubled_and_swapped_lines_are_refused(place: Path, change: str)
 
 def test_another_version_is_refused(place: Path) -> None:
     first, *rest = lines(place)
-    (place / FILE).write_bytes(first.replace(f'"version":{VERSION}'.encode(), b'"version":99') + b"".join(rest))
+    (place / FILE).write_bytes(
+        first.replace(f'"version":{VERSION}'.encode(), b'"version":99') + b"".join(rest)
+    )
     refuse(place, "version 99")
 
 

@@ -845,7 +845,11 @@ def test_shares_are_theta_times_r_of_the_equations(backward: bool) -> None:
         written.state.normal_()
         written.context.normal_()
         features = Features(
-            torch.randn(2, 3, 16), torch.randn(2, 3, 16), torch.rand(2, 3, 4), torch.zeros(2, 3, 0)
+            torch.randn(2, 3, 16),
+            torch.randn(2, 3, 16),
+            torch.rand(2, 3, 4),
+            torch.zeros(2, 3, 0),
+            torch.zeros(2, 3, dtype=torch.long),
         )
         keys = Keys(torch.randn(5, 16), torch.randn(5, 16))
         match = Match(torch.rand(4, 5), torch.rand(5), torch.rand(5), (1,) * 5)

@@ -15,14 +15,13 @@ from camit.errors import InputError, SessionError
 from camit.learning import LearningSettings, OnlineLearner
 from camit.recollection import PLACES, Kept, Reading, keep, recalls, with_sentence
 from camit.search.problem import Phrase
-from camit.search.recall import MOST, Looks, Recall
+from camit.search.recall import MOST, Here, Looks, Recall, Recalled
 from camit.search.scoring import Directions, follow, score
-from camit.text import EOS, PAD, UNK
+from camit.text import EOS, PAD, SPECIALS, UNK
 from camit.translator import Translator
 from tests.helpers import tiny_translator
 
 SOURCE, TARGET = "他住在尖沙咀。", "He lives in Tsim Sha Tsui."
-NOWHERE = Looks(torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long), torch.zeros(0))
 GUARD = [("猫 红", "the cat sat."), ("红 猫", "a dog ran.")]
 
 
@@ -46,15 +45,27 @@ def recalling(translator: Translator, *sentences: Kept) -> Translator:
     return fork
 
 
-def recall_of(keys: torch.Tensor, pieces: torch.Tensor, looks: Looks = NOWHERE) -> Recall:
-    """Of places none of which is inside a word."""
-    return Recall(keys, pieces, looks, pieces < 0, torch.arange(len(keys)))
+def here_of(keys: torch.Tensor, pieces: torch.Tensor) -> Here:
+    """Places that speak, none of which is inside a word."""
+    return Here(keys, pieces, pieces >= 0, pieces != PAD, torch.arange(len(keys)))
 
 
-def some_recall(count: int = 50, d: int = 8, size: int = 12) -> Recall:
+def recall_of(pieces: torch.Tensor, looks: Looks, inner: int | None = None) -> Recall:
+    """Words of one piece each, but for the one that goes on with the word before it."""
+    count = torch.arange(len(pieces))
+    goes_on = count == (-1 if inner is None else inner)
+    return Recall(torch.eye(len(pieces)), pieces, ~goes_on, goes_on, count, looks)
+
+
+def some_recall(count: int = 50, d: int = 8, size: int = 12) -> Here:
     torch.manual_seed(3)
     keys = torch.randn(count, d)
-    return recall_of(keys / keys.norm(dim=1, keepdim=True), torch.randint(4, size, (count,)))
+    return here_of(keys / keys.norm(dim=1, keepdim=True), torch.randint(4, size, (count,)))
+
+
+def at(here: Here, place: torch.Tensor, size: int = 12) -> Recalled:
+    """Where every piece is a token."""
+    return here.at(place, torch.ones(*place.shape[:-1], size, dtype=torch.bool))
 
 
 # One decoder
@@ -63,7 +74,7 @@ def some_recall(count: int = 50, d: int = 8, size: int = 12) -> Recall:
 def test_the_mixture_is_a_distribution_that_never_leaves_all_to_the_past() -> None:
     recall, logp = some_recall(), torch.log_softmax(torch.randn(3, 5, 12), dim=2)
     place = torch.cat((recall.keys[:3].view(3, 1, 8), torch.randn(3, 4, 8)), dim=1)
-    mixed = recall.mix(logp, place)
+    mixed = at(recall, place).mix(logp)
     assert mixed.exp().sum(2) == pytest.approx(torch.ones(3, 5), abs=1e-5)
     assert bool((mixed.exp() >= (1 - MOST) * logp.exp() - 1e-6).all())
 
@@ -71,24 +82,25 @@ def test_the_mixture_is_a_distribution_that_never_leaves_all_to_the_past() -> No
 def test_a_known_piece_has_the_same_probability_alone_and_among_all() -> None:
     recall, logp = some_recall(), torch.log_softmax(torch.randn(6, 12), dim=1)
     place, pieces = torch.randn(6, 8), torch.tensor([4, 5, 6, 7, 0, 11])
-    among = recall.mix(logp, place).gather(1, pieces.unsqueeze(1)).squeeze(1)
-    alone = recall.along(logp.gather(1, pieces.unsqueeze(1)).squeeze(1), place, pieces)
+    recalled = at(recall, place)
+    among = recalled.mix(logp).gather(1, pieces.unsqueeze(1)).squeeze(1)
+    alone = recalled.along(logp, pieces)
     assert alone == pytest.approx(among, abs=1e-5)
 
 
 def test_what_stood_at_the_same_place_is_expected_there_and_hardly_anywhere_else() -> None:
     keys = torch.eye(8)
-    recall = recall_of(keys, torch.arange(4, 12))
+    recall = here_of(keys, torch.arange(4, 12))
     logp = torch.log_softmax(torch.zeros(12), dim=0)
-    assert float(recall.mix(logp, 3 * keys[2])[6].exp()) > 0.5  # however long the vector is
-    elsewhere = recall.mix(logp, torch.full((8,), -1.0))
+    assert float(at(recall, 3 * keys[2]).mix(logp)[6].exp()) > 0.5  # however long the vector is
+    elsewhere = at(recall, torch.full((8,), -1.0)).mix(logp)
     assert elsewhere == pytest.approx(logp, abs=1e-3)
 
 
 def test_where_a_sentence_ended_it_is_left_to_the_network_whether_to_end() -> None:
-    recall = recall_of(torch.eye(8), torch.tensor([4, 5, PAD, 7, 8, 9, 10, 11]))
+    recall = here_of(torch.eye(8), torch.tensor([4, 5, PAD, 7, 8, 9, 10, 11]))
     logp = torch.log_softmax(torch.randn(12), dim=0)
-    assert recall.mix(logp, torch.eye(8)[2]) == pytest.approx(logp, abs=1e-4)
+    assert at(recall, torch.eye(8)[2]).mix(logp) == pytest.approx(logp, abs=1e-4)
     translator = recalling(chinese(), kept(chinese(), SOURCE, TARGET))
     for recalled, direction in zip(
         translator.directions.recalls or (),
@@ -104,7 +116,7 @@ def test_a_place_speaks_for_sources_that_have_most_of_what_it_looked_at() -> Non
         torch.tensor([5, 6, 5, 6, 7, 8]),
         torch.tensor([0.9, 0.1, 0.5, 0.5, 0.2, 0.8]),
     )
-    recall = recall_of(torch.eye(3), torch.tensor([10, 11, 12]), looks)
+    recall = recall_of(torch.tensor([10, 11, 12]), looks)
     for source, pieces in (
         ([5], [10]),
         ([6], []),
@@ -113,15 +125,14 @@ def test_a_place_speaks_for_sources_that_have_most_of_what_it_looked_at() -> Non
         ([6, 8, 5], [10, 11, 12]),
     ):
         here = recall.for_source(source)
-        assert (here.pieces.tolist() if here else []) == pieces
+        assert (here.pieces[here.speaks].tolist() if here else []) == pieces
 
 
 def test_inside_a_word_a_place_speaks_for_every_source_that_recalls_anything() -> None:
     looks = Looks(torch.tensor([0, 1, 2]), torch.tensor([5, 6, 7]), torch.ones(3))
-    inner = torch.tensor([False, True, False])
-    recall = Recall(torch.eye(3), torch.tensor([10, 11, 12]), looks, inner, torch.arange(3))
+    recall = recall_of(torch.tensor([10, 11, 12]), looks, inner=1)
     here = recall.for_source([7])
-    assert here is not None and here.pieces.tolist() == [11, 12]
+    assert here is not None and here.pieces[here.speaks].tolist() == [11, 12]
     assert recall.for_source([9]) is None  # what nothing of it begins needs no ends either
 
 
@@ -146,10 +157,46 @@ def test_letters_go_on_inside_a_word_in_both_directions_but_digits_do_not() -> N
 
 
 def test_a_piece_that_is_impossible_without_recall_is_possible_with_it() -> None:
-    recall = recall_of(torch.eye(8), torch.arange(4, 12))
+    recalled = at(here_of(torch.eye(8), torch.arange(4, 12)), torch.eye(8)[2])
     logp = torch.zeros(12).index_fill(0, torch.tensor([6]), -torch.inf).log_softmax(0)
-    assert float(recall.mix(logp, torch.eye(8)[2])[6].exp()) > 0.5
-    assert float(recall.along(logp[6], torch.eye(8)[2], torch.tensor(6)).exp()) > 0.5
+    assert float(recalled.mix(logp)[6].exp()) > 0.5
+    assert float(recalled.along(logp, torch.tensor(6)).exp()) > 0.5
+
+
+def test_behind_a_recalled_word_a_new_one_begins_even_if_it_may_not_be_said_which() -> None:
+    looks = Looks(torch.tensor([0, 1]), torch.tensor([5, 6]), torch.ones(2))
+    here = recall_of(torch.tensor([10, 11]), looks).for_source([5])
+    assert here is not None and here.speaks.tolist() == [True, False]
+    begins = torch.arange(12) >= 8
+    logp = torch.log_softmax(torch.randn(12), dim=0)
+    recalled = here.at(torch.eye(2)[1], begins)
+    mixed = recalled.mix(logp).exp()
+    assert float(mixed.sum()) == pytest.approx(1.0, abs=1e-5)
+    assert float(mixed[~begins].sum()) < 0.5 * float(logp.exp()[~begins].sum())
+    said = logp.exp()  # which word it is says the network
+    assert float(mixed[9] / mixed[8]) == pytest.approx(float(said[9] / said[8]), rel=1e-4)
+    alone = torch.stack([recalled.along(logp, torch.tensor(i)) for i in range(12)])
+    assert alone.exp() == pytest.approx(mixed, abs=1e-5)
+
+
+def test_what_began_a_word_is_not_recalled_inside_one() -> None:
+    here = here_of(torch.eye(8), torch.arange(4, 12))
+    logp = torch.log_softmax(torch.randn(12), dim=0)
+    mixed = here.at(torch.eye(8)[2], torch.arange(12) != 6).mix(logp)
+    assert float(mixed[6]) <= float(logp[6])
+
+
+def test_pieces_begin_tokens_as_the_vocabulary_says() -> None:
+    directions = chinese().directions
+    vocabulary = chinese().target_vocabulary
+    pieces = vocabulary.encode("It's the well-known 1873 (Tsim Sha Tsui) house.")
+    for direction in (directions.forward, directions.backward):
+        begins = direction.begins(torch.tensor([direction.decoder.first_piece, *pieces]))
+        assert bool(begins[0].all())
+        for last, row in zip(pieces, begins[1:], strict=True):
+            expected = [direction.boundary(last, piece) for piece in range(SPECIALS, len(vocabulary), 37)]
+            assert row[SPECIALS::37].tolist() == expected
+            assert bool(row[direction.decoder.last_piece])
 
 
 # Sentences
@@ -310,7 +357,7 @@ def test_where_the_guard_is_full_the_older_sentences_make_room() -> None:
 
     targets = [target for _, target in pairs]
     assert recalled(9.0) == targets
-    found = [recalled(margin / 1000) for margin in range(240, 361, 40)]
+    found = [recalled(margin / 1000) for margin in range(240, 361, 10)]
     assert found[0] == []
     # Where all together are too much, the last one is there and older ones are not.
     assert targets[-1:] in found

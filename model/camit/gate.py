@@ -219,7 +219,7 @@ class MemoryReader:
 
     def shares(self, features: Features) -> Tensor:
         """theta * r: the probability of copying each entry. [rows, n, entries]"""
-        gate, (s, c, attention, _) = self._gate, features
+        gate, (s, c, attention, *_) = self._gate, features
         if isinstance(gate, PaperGate):
             theta = torch.sigmoid(s @ gate.state + c @ gate.context + gate.bias)
             similarity = gate.similarity[0] * (s @ self._s).abs() + gate.similarity[1] * (c @ self._c).abs()

@@ -52,6 +52,7 @@ class Places(NamedTuple):
     """All places of some known sentences, one behind the other, as one decoder comes to them."""
 
     place: Tensor  # [places, d_p], see `Features`
+    last: Tensor  # [places] the piece before it
     wanted: Tensor  # [places] the piece that stands there
     end: Tensor  # [places] bool: it is the end of a sentence
 
@@ -67,7 +68,7 @@ def places_along(direction: Direction, start: State, targets: Sequence[Phrase]) 
     end = direction.decoder.last_piece
     said = [piece for pieces in targets for piece in (*direction.feed(direction.order(pieces)), end)]
     wanted = torch.tensor(said, device=device)
-    return Places(features.place[real], wanted, wanted == end)
+    return Places(features.place[real], features.last[real], wanted, wanted == end)
 
 
 @dataclass(eq=False)

@@ -533,10 +533,11 @@ class OnlineLearner:
                 self._directions, self._translator.directions.recalls or (), read, strict=True
             ):
                 compared = torch.split(direction.decoder.compared(places.place), lengths)
+                begins = torch.split(direction.begins(places.last), lengths)
                 heres = [recall.for_source(ids) for ids in batch.ids]
                 found = [
-                    here.at(place) if here else Recalled.nothing(place)
-                    for here, place in zip(heres, compared, strict=True)
+                    here.at(place, begin) if here else Recalled.nothing(begin)
+                    for here, place, begin in zip(heres, compared, begins, strict=True)
                 ]
                 self._along_guard[number].append(Recalled.joined(found))
         return self._along_guard[number]

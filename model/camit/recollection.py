@@ -34,7 +34,8 @@ class Reading(NamedTuple):
     keys: Tensor  # [places, d_p]
     pieces: Tensor  # [places]; PAD where nothing is to be recalled
     attention: Tensor  # [places, source]
-    inner: Tensor  # [places] bool: letters of a word that was begun before
+    begun: Tensor  # [places] bool, see `Recall`
+    inner: Tensor  # [places] bool
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,13 @@ def keep(
         ordered, device = direction.order(target), read.place.device
         # The end says nothing, and what is unknown may be any word.
         pieces = [PAD if piece == UNK else piece for piece in (*ordered, PAD)]
+        begun = [direction.boundary(last, piece) for last, piece in pairwise(ordered)]
         inner = [direction.spells_on(last, piece) for last, piece in pairwise(ordered)]
         return Reading(
             unit(direction.decoder.compared(read.place[0])).half(),
             torch.tensor(pieces, device=device),
             read.attention[0].half(),
+            torch.tensor([True, *begun, True][: len(pieces)], device=device),
             torch.tensor([False, *inner, False][: len(pieces)], device=device),
         )
 
@@ -107,9 +110,10 @@ def recalls(sentences: Sequence[Kept]) -> tuple[Recall, Recall] | None:
         return Recall(
             torch.cat([reading.keys for reading in readings]).float(),
             torch.cat([reading.pieces for reading in readings]),
-            Looks(place, piece, attention),
+            torch.cat([reading.begun for reading in readings]),
             torch.cat([reading.inner for reading in readings]),
             drafts,
+            Looks(place, piece, attention),
         )
 
     return recall([s.forward for s in sentences]), recall([s.backward for s in sentences])

@@ -25,7 +25,7 @@ from camit.recollection import PLACES
 from camit.search.direction import Direction
 from camit.search.grid import search
 from camit.search.problem import Phrase, Problem, Reader
-from camit.search.recall import Looks, Recall
+from camit.search.recall import Here
 from camit.search.scoring import Sources, follow
 from camit.session import Session
 from camit.text import SPECIALS
@@ -168,8 +168,8 @@ def recall_places(
     chance = torch.Generator().manual_seed(1)
     keys = torch.nn.functional.normalize(torch.randn(PLACES, d, generator=chance), dim=1)
     pieces = torch.randint(SPECIALS, len(translator.target_vocabulary), (PLACES,), generator=chance)
-    nothing = torch.zeros(0)
-    recall = Recall(keys, pieces, Looks(nothing, nothing, nothing), pieces < 0, torch.zeros_like(pieces))
+    every = pieces >= 0
+    recall = Here(keys, pieces, every, every, pieces)
     recalling = replace(forward, recall=recall)
     plainly, reading = partial(_plain, beam=beam), partial(_plain, beam=beam, forward=recalling)
     return _in_turns(PLACES, translator, (plainly, reading), words, rounds, done)

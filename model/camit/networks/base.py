@@ -39,6 +39,7 @@ class Features(NamedTuple):
     c: Tensor  # [rows, n, d_c]  context vector, what attention read from the source
     attention: Tensor  # [rows, n, source]; without columns where nobody asked for it
     place: Tensor  # [rows, n, d_p]  what is known before the parts that online learning moves
+    last: Tensor  # [rows, n]  the piece that was read
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class RNNDecoder(Decoder):
         place = torch.cat((words, trail, context), dim=2)
         s = self.finish(place)
         new = replace(state, hidden=hidden, trail=trail)
-        return new, Features(self.dropout(s), context, torch.stack(attentions, 1), place)
+        return new, Features(self.dropout(s), context, torch.stack(attentions, 1), place, tokens)
 
     @property
     def output_layer(self) -> tuple[Tensor, Tensor | None]:

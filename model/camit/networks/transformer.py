@@ -299,7 +299,7 @@ class TransformerDecoder(Decoder):
         looks = (
             x.new_empty((*tokens.shape, 0)) if weights is None else weights.mean(1).view(*tokens.shape, -1)
         )
-        return state.longer(tuple(past), n), Features(self.norm(x), c, looks, place)
+        return state.longer(tuple(past), n), Features(self.norm(x), c, looks, place, tokens)
 
     def read(self, encoded: Encoded, tokens: Tensor) -> Tensor:
         x = self._embed(tokens, None)

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from camit.networks import Decoder, Features
-from camit.search.recall import Recall
+from camit.search.recall import Here, Recalled
 from camit.text import SPACE, UNK, Vocabulary
 
 Rule = Literal["anything", "new token", "same token", "no space", "nothing"]
@@ -28,18 +28,42 @@ class Direction:
     decoder: Decoder
     vocabulary: Vocabulary
     backward: bool
-    recall: Recall | None = None
+    recall: Here | None = None
     _masks: dict[Hashable, Tensor] = field(default_factory=dict, repr=False)
+    _tables: list[Tensor] = field(default_factory=list, repr=False)  # see `begins`
 
     def predict(self, features: Features) -> Tensor:
         """Log-probabilities of what comes next. [..., vocabulary]"""
         logp = torch.log_softmax(self.decoder.logits(features.s), dim=-1)
-        return logp if self.recall is None else self.recall.mix(logp, self.decoder.compared(features.place))
+        return logp if self.recall is None else self.recalled(features).mix(logp)
 
-    def judge(self, s: Tensor, place: Tensor, pieces: Tensor) -> Tensor:
-        """Log-probabilities of known pieces [n] at places with these features [n, d], [n, d_p]."""
-        logp = -F.cross_entropy(self.decoder.logits(s), pieces, reduction="none")
-        return logp if self.recall is None else self.recall.along(logp, self.decoder.compared(place), pieces)
+    def judge(self, features: Features, pieces: Tensor) -> Tensor:
+        """Log-probabilities of known pieces [n] at places with these features [n, ...]."""
+        logits = self.decoder.logits(features.s)
+        if self.recall is None:
+            return -F.cross_entropy(logits, pieces, reduction="none")
+        return self.recalled(features).along(torch.log_softmax(logits, dim=-1), pieces)
+
+    def recalled(self, features: Features) -> Recalled:
+        """What is recalled at places with these features."""
+        assert self.recall is not None
+        return self.recall.at(self.decoder.compared(features.place), self.begins(features.last))
+
+    def begins(self, last: Tensor) -> Tensor:
+        """For pieces [...] that were read last: which would begin a new token next to them? The end of the
+        sentence is one. [..., vocabulary] bool"""
+        if not self._tables:
+            vocabulary = self.vocabulary
+            kinds = [vocabulary.boundary_class(i, self.backward) for i in range(len(vocabulary))]
+            kinds[self.decoder.first_piece] = max(kinds) + 1
+            rows = [self._boundaries(kinds.index(kind)) for kind in range(max(kinds)) if kind in kinds]
+            names = sorted(set(kinds))
+            kind = torch.tensor([names.index(kind) for kind in kinds])
+            table = torch.stack([*rows, torch.ones(len(vocabulary), dtype=torch.bool)])
+            device = next(self.decoder.parameters()).device
+            self._tables.extend((kind.to(device), table.to(device)))
+        kind, table = self._tables
+        return table[kind[last]]
 
     def order(self, pieces: Sequence[int]) -> tuple[int, ...]:
         """Pieces in the order this direction writes them; applied twice it gives them back."""

@@ -156,8 +156,8 @@ def _read_prefixes(direction: Direction, start: State, problems: Sequence[Proble
     given = [0.0] * len(rows)
     if longest > 1:
         inner = torch.arange(longest - 1, device=device) < (lengths - 1).unsqueeze(1)
-        s, place = (x[:, :-1][inner] for x in (features.s, features.place))  # [pieces of all prefixes, d]
-        logp = direction.judge(s, place, padded[:, 1:][inner])
+        along = Features(*(x[:, :-1][inner] for x in features))  # [pieces of all prefixes, ...]
+        logp = direction.judge(along, padded[:, 1:][inner])
         given = [float(part.sum()) for part in torch.split(logp, (lengths - 1).tolist())]
     of = [rows[p.sentence, p.prefix] for p in problems]
     last = Features(*(x[of, lengths[of] - 1].unsqueeze(1) for x in features))

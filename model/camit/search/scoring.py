@@ -138,7 +138,7 @@ def score(
         state = start.select(torch.tensor(list(rows), device=device))
         state, features = decoder.advance(state, torch.tensor(read, device=device), attention=attention)
         wanted = torch.tensor(want, device=device)[real]  # [pieces of all sentences]
-        chosen = direction.judge(features.s[real], features.place[real], wanted)
+        chosen = direction.judge(Features(*(x[real] for x in features)), wanted)
     logp = torch.zeros(real.shape, device=device).masked_scatter(real, chosen)
     return Scored(logp, features, lengths, state)
 
@@ -148,13 +148,12 @@ def recollections(
 ) -> list[list[tuple[float, int]]]:
     """Along sentences that were scored, in the order of the text: the part of the probability of each piece
     that is recalled, and of which draft most of it is."""
-    recall = direction.recall
-    if recall is None:
+    if direction.recall is None:
         return [[(0.0, NOBODY)] * len(pieces) for pieces in sentences]
     found = []
     for row, pieces in enumerate(sentences):
         n = len(pieces)
-        recalled = recall.at(direction.decoder.compared(scored.features.place[row, :n]))
+        recalled = direction.recalled(Features(*(x[row, :n] for x in scored.features)))
         known = torch.tensor(direction.feed(direction.order(pieces)), device=scored.logp.device)
         parts = recalled.found(known) / scored.logp[row, :n].exp().unsqueeze(1)
         best = recalled.drafts.gather(1, parts.argmax(1, keepdim=True)).squeeze(1)

@@ -208,6 +208,7 @@ def _read(translator: Translator, document: Document) -> dict[bool, list[_Senten
                     found.features.c[row : row + 1, :n].clone(),
                     found.features.attention[row : row + 1, :n, : len(ids)].clone(),
                     found.features.place[row : row + 1, :n, :0],  # no part of the evidence
+                    found.features.last[row : row + 1, :n],
                 )
                 for b, found in scored.items()
             }
