@@ -80,7 +80,7 @@ def _picture(browser: Browser, lab: Lab, theme: str, width: int, path: pathlib.P
 def _play(page: Page, widget: Locator) -> None:
     """A name is corrected and confirmed; two sentences on it comes back; a word there is changed."""
     _fix(page, widget, 0, "Redford")
-    _fix(page, widget, widget.locator(".camit-target .camit-word").count() - 3, "summit")
+    _fix(page, widget, widget.locator(".camit-target .camit-word").count() - 3, "conference")
     page.keyboard.press("Control+Enter")
     widget.locator(".camit-place", has_text="Sentence 2").wait_for()
     _settled(widget)
