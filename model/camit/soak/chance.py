@@ -29,6 +29,23 @@ SOURCES = (
     "三点半，火车准时到站。",
     "好。",
 )
+# Sentences for a long document: hardly two of a thousand are the same.
+_WHEN = ("昨天", "今天早上", "上个星期", "去年夏天", "每天晚上", "很久以前", "下雨的时候", "")
+_WHO = (
+    "他",
+    "我们的老师",
+    "那位老人",
+    "我妹妹",
+    "新来的经理",
+    "两个学生",
+    "我的邻居",
+    "一位医生",
+    "司机",
+    "大家",
+)
+_WHERE = ("在公园里", "在火车站", "在办公室", "在海边", "在图书馆", "在厨房里", "在医院门口", "")
+_WHAT = ("看到了一只猫", "买了三本书", "忘了带钥匙", "唱了一首歌", "等了两个小时", "谈论那部电影", "修好了自行车",
+         "写了一封信", "找不到自己的手机", "遇见了一个老朋友", "喝了一杯热茶", "决定明天再来")  # fmt: skip
 TOY_SOURCES = (
     "the cat sat on the mat.",
     "the dog ran, the cat sat!",
@@ -44,6 +61,11 @@ TYPED = (
     "e.g.", "@home", "Zürich", "Σωκράτης", "鲸鱼", "🐋", "🐋🐋 ok", "naïve", "a--b", "xyzzyqq", "I", "to to",
     "...", "'", "_", "O'Neill's",
 )  # fmt: skip
+
+
+def sentence(rng: Random) -> str:
+    """One of some thousand sentences."""
+    return "".join(map(rng.choice, (_WHEN, _WHO, _WHERE, _WHAT))) + "。"
 
 
 def toy(rng: Random) -> Translator:

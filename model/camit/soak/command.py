@@ -156,10 +156,10 @@ def confirms(
     journal: Annotated[bool, typer.Option(help="Save the session as it goes.")] = True,
     json: Json = None,
 ) -> None:
-    """One confirmed sentence after the other: shows memory and latency at both ends; the guard must hold."""
+    """One confirmed sentence after the other: shows memory and latency all along; the guard must hold."""
     started, rng = time.monotonic(), Random(seed)
-    translator = chance.toy(rng) if model == "toy" else load(model)
-    sources = chance.TOY_SOURCES if model == "toy" else chance.SOURCES
+    toy = model == "toy"
+    translator = chance.toy(rng) if toy else load(model)
     memory: list[int] = []
     clicks: list[float] = []
     lessons: list[float] = []
@@ -170,7 +170,7 @@ def confirms(
     ):
         margin = session.learning.settings.margin
         for n in range(confirms):
-            draft = session.open(rng.choice(sources))
+            draft = session.open(rng.choice(chance.TOY_SOURCES) if toy else chance.sentence(rng))
             start = time.perf_counter()
             draft.replace(rng.randrange(len(draft.tokens)), rng.choice(chance.TYPED[:8]))
             clicks.append(time.perf_counter() - start)
@@ -187,7 +187,8 @@ def confirms(
                 memory.append(resident())
                 _progress(f"{n} of {confirms} confirmed, {accepted} lessons accepted", started, memory)
         files = len(list((Path(temporary) / "session").iterdir())) if journal else 0
-    tenth = max(1, confirms // 10)
+        entries = len(session.memory.entries)
+        recalled = sum(sentence.places for sentence in session.learning.snapshot().sentences)
     _report(
         json,
         {
@@ -195,8 +196,10 @@ def confirms(
             "accepted": accepted,
             "worst_guard": worst_guard,
             "margin": margin,
-            "click_ms": {"first": _ms(clicks[:tenth]), "last": _ms(clicks[-tenth:])},
-            "confirm_ms": {"first": _ms(lessons[:tenth]), "last": _ms(lessons[-tenth:])},
+            "entries": entries,
+            "recalled_places": recalled,
+            "click_ms": _tenths(clicks),
+            "confirm_ms": _tenths(lessons),
             "files": files,
             "model": model,
             "seconds": time.monotonic() - started,
@@ -272,6 +275,13 @@ def threads(
 
 def _ms(values: list[float]) -> float:
     return round(1000 * median(values), 1)
+
+
+def _tenths(values: list[float]) -> list[float]:
+    """The median of each tenth, in order."""
+    n = len(values)
+    parts = (values[k * n // 10 : (k + 1) * n // 10] for k in range(10))
+    return [_ms(part) for part in parts if part]
 
 
 def _growth(memory: list[int]) -> dict[str, float]:
