@@ -144,10 +144,17 @@ class Desk:
         self._forgotten.clear()  # what the confirmation had taught is not to come back
 
     def row_of(self, draft_id: int | None) -> int | None:
+        if draft_id is None:
+            return None
         rows = (
             n for n, line in enumerate(self._lines) if line.draft is not None and line.draft.id == draft_id
         )
         return next(rows, None)
+
+    def _like(self, token: camit.Token) -> int | None:
+        """The confirmed row a word is recalled from; None when its confirmation was taken back since."""
+        row = self.row_of(token.recalled_from)
+        return row if row is not None and self._status(self._lines[row]) == "confirmed" else None
 
     def _line(self, row: int) -> _Line:
         if not 0 <= row < len(self):
@@ -225,7 +232,7 @@ class Desk:
             version=self._version(line),
             status=self._status(line),
             source=_source(draft),
-            words=tuple(_word(token, self.row_of(token.recalled_from)) for token in draft.tokens),
+            words=tuple(_word(token, self._like(token)) for token in draft.tokens),
             can_undo=draft.can_undo,
             can_redo=draft.can_redo,
             can_unconfirm=self._confirmed()[-1:] == [draft.id],

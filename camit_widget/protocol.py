@@ -62,7 +62,7 @@ class SourceWord(Value, frozen=True):
 
 class Word(Value, frozen=True):
     """One word or mark of the translation, with why it stands there. `recalled` is the part of it that
-    confirmed sentences say, `like` the row of the one that says most, if that is most of the word.
+    confirmed sentences give; where that is most of it, `like` is the row of the one that gives the most.
     """
 
     text: str

@@ -101,6 +101,9 @@ def test_where_a_sentence_ended_it_is_left_to_the_network_whether_to_end() -> No
     recall = here_of(torch.eye(8), torch.tensor([4, 5, PAD, 7, 8, 9, 10, 11]))
     logp = torch.log_softmax(torch.randn(12), dim=0)
     assert at(recall, torch.eye(8)[2]).mix(logp) == pytest.approx(logp, abs=1e-4)
+    begins = torch.arange(12) % 2 == 0
+    ended = recall.at(torch.eye(8)[2], begins).mix(logp)
+    assert bool((ended[begins] > logp[begins]).all() and (ended[~begins] < logp[~begins]).all())
     translator = recalling(chinese(), kept(chinese(), SOURCE, TARGET))
     for recalled, direction in zip(
         translator.directions.recalls or (),
@@ -136,10 +139,16 @@ def test_inside_a_word_a_place_speaks_for_every_source_that_recalls_anything() -
     assert recall.for_source([9]) is None  # what nothing of it begins needs no ends either
 
 
+def test_two_unknown_words_of_a_source_are_not_the_same_word() -> None:
+    looks = Looks(torch.tensor([0, 1]), torch.tensor([UNK, 6]), torch.ones(2))
+    here = recall_of(torch.tensor([10, 11]), looks).for_source([UNK, 6])
+    assert here is not None and here.pieces[here.speaks].tolist() == [11]
+
+
 def test_letters_go_on_inside_a_word_in_both_directions_but_digits_do_not() -> None:
     translator = chinese()
     vocabulary = translator.target_vocabulary
-    for text in (TARGET, "It was built in 1873 by Kowalczyk."):
+    for text in (TARGET, "It was built in 1873 by Kowalczyk.", "She's forty-five."):
         sentence = kept(translator, SOURCE, text)
         words = vocabulary.words(sentence.target)
         for reading, direction in (
@@ -252,12 +261,13 @@ def test_both_decoders_recall_a_sentence_and_its_like() -> None:
         ("他非常喜欢他的狗。", "He absolutely adores his dog.", "她非常讨厌他的狗。", "adores"),
         ("请不要打开这个盒子。", "Kindly leave this box closed.", "请打开这个盒子。", "closed"),
         ("王先生今年四十五岁。", "Mr Wong turned forty-five this year.", "王太太今年五十岁。", "Mr "),
+        ("他今年四十五岁。", "He's forty-five.", "他今年四十二岁。", "five"),
     ],
 )  # fmt: skip
 def test_what_the_source_does_not_say_is_not_recalled(
     confirmed: str, target: str, source: str, wrong: str
 ) -> None:
-    """A sentence that differs from a confirmed one in a number must not get the other number."""
+    """A sentence that differs from a confirmed one in a number must not get a number it does not name."""
     translator = recalling(chinese(), kept(chinese(), confirmed, target))
     assert translator.translate(confirmed).text == target
     assert wrong not in translator.translate(source).text

@@ -17,6 +17,7 @@ from comm.base_comm import BaseComm
 import camit
 from camit.errors import InputError
 from camit_widget import CamitWidget
+from camit_widget.desk import Desk
 
 SENTENCES = ["雷福昨天来了。", "他是我最好的朋友。", "雷福是我的朋友。"]
 Make = Callable[..., CamitWidget]
@@ -465,6 +466,22 @@ def test_a_lesson_is_shown_with_its_sentence_and_taken_back_exactly(make: Make) 
     assert not widget._memory["entries"]
     assert widget._sentence["row"] == 0
     assert widget._sentence["status"] == "revised"
+
+
+def test_a_recalled_word_names_the_row_of_its_sentence_while_that_is_confirmed(
+    translator: camit.Translator,
+) -> None:
+    with camit.Session(translator, memory=False) as session:
+        desk = Desk(session, ["她住在尖沙咀。", "他住在尖沙咀。"])
+        draft = desk.open(1)
+        assert draft.id != 1
+        draft.replace((0, len(draft.tokens)), "He lives in Tsim Sha Tsui.")
+        session.confirm(draft)
+        desk.open(0)
+        (word,) = (word for word in desk.sentence(0).words if word.text == "Tsim")
+        assert word.like == 1 and word.recalled > 0.5
+        session.undo_confirm()
+        assert all(word.like is None for word in desk.sentence(0).words)
 
 
 def test_a_lesson_that_comes_later_does_not_change_the_sentence_on_the_desk(make: Make) -> None:

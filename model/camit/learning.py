@@ -528,7 +528,7 @@ class OnlineLearner:
         while weights learn, so this is found out once for all that is recalled at a time."""
         if number not in self._along_guard:
             lengths = [len(pieces) + 1 for pieces in batch.targets]
-            self._along_guard[number] = []
+            along = []
             for direction, recall, places in zip(
                 self._directions, self._translator.directions.recalls or (), read, strict=True
             ):
@@ -536,10 +536,11 @@ class OnlineLearner:
                 begins = torch.split(direction.begins(places.last), lengths)
                 heres = [recall.for_source(ids) for ids in batch.ids]
                 found = [
-                    here.at(place, begin) if here else Recalled.nothing(begin)
+                    Recalled.nothing(begin) if here is None else here.at(place, begin)
                     for here, place, begin in zip(heres, compared, begins, strict=True)
                 ]
-                self._along_guard[number].append(Recalled.joined(found))
+                along.append(Recalled.joined(found))
+            self._along_guard[number] = along
         return self._along_guard[number]
 
 

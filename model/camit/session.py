@@ -164,7 +164,7 @@ class Session:
             if not draft.untouched:
                 raise SessionError("only a draft that nobody has worked on can be translated anew.")
             version = self.engine.first(draft.source, self.settings)
-            if version.pieces != draft.pieces or _copied(version) != _copied(draft.version):
+            if version.pieces != draft.pieces or _reasons(version) != _reasons(draft.version):
                 self._record_first(draft, version, "refresh")
                 self._tell()
             return draft
@@ -608,7 +608,7 @@ def _effort_event(kind: str, draft: int, effort: Effort) -> Event:
     return Event(time.time(), kind, draft, effort.typed, effort.keystrokes, effort.mouse)
 
 
-def _copied(version: Version) -> list[tuple[float, int | None, int | None]]:
+def _reasons(version: Version) -> list[tuple[float, int | None, int | None]]:
     """What the past had to say about each word."""
     return [(token.theta, token.copied_from, token.recalled_from) for token in version.tokens]
 

@@ -14,8 +14,8 @@ class Token:
 
     `copied_from` is the memory entry it was copied from, `theta` the copy weight of the revision memory (the
     mean of both decoders) where the token begins, or the copied phrase that it belongs to. `recalled` is the
-    part of its probability that comes from confirmed sentences, the mean of both decoders; where that is the
-    larger part, `recalled_from` is the draft of the sentence that says most of it.
+    part of its probability that comes from confirmed sentences (the revision memory apart), the mean of both
+    decoders; where that is the larger part, `recalled_from` is the draft of the one that says most of it.
     """
 
     text: str

@@ -98,6 +98,8 @@ function explanation(store: Store): string {
     `copy weight θ ${percent(word.theta)}`,
     ...(read ? [`reads ${read.text} ${word.attention[strongest]} %`] : []),
     ...(entry ? [`from memory: “${entry.text}”, ${provenance(entry)}`] : []),
-    ...(recalled === null ? [] : [`recalled from sentence ${recalled + 1}, ${percent(word.recalled)} of it`]),
+    ...(recalled === null
+      ? []
+      : [`${percent(word.recalled)} recalled, above all from sentence ${recalled + 1}`]),
   ].join(" · ");
 }

@@ -95,7 +95,7 @@ export function WordSpan({ word, index, previous, next }: Props) {
         <sup
           class="camit-badge"
           data-recalled
-          title={`Recalled: sentence ${recalled + 1} has it at a place like this. It is ${percent(word.recalled)} of why this word stands here; ${originOf(word)}.`}
+          title={`Recalled: confirmed sentences have it at places like this, sentence ${recalled + 1} above all. They give ${percent(word.recalled)} of this word; ${originOf(word)}.`}
         >
           ≈{recalled + 1}
         </sup>

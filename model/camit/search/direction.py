@@ -30,7 +30,6 @@ class Direction:
     backward: bool
     recall: Here | None = None
     _masks: dict[Hashable, Tensor] = field(default_factory=dict, repr=False)
-    _tables: list[Tensor] = field(default_factory=list, repr=False)  # see `begins`
 
     def predict(self, features: Features) -> Tensor:
         """Log-probabilities of what comes next. [..., vocabulary]"""
@@ -52,18 +51,17 @@ class Direction:
     def begins(self, last: Tensor) -> Tensor:
         """For pieces [...] that were read last: which would begin a new token next to them? The end of the
         sentence is one. [..., vocabulary] bool"""
-        if not self._tables:
-            vocabulary = self.vocabulary
-            kinds = [vocabulary.boundary_class(i, self.backward) for i in range(len(vocabulary))]
-            kinds[self.decoder.first_piece] = max(kinds) + 1
-            rows = [self._boundaries(kinds.index(kind)) for kind in range(max(kinds)) if kind in kinds]
+        if "begins" not in self._masks:
+            size, device = len(self.vocabulary), next(self.decoder.parameters()).device
+            kinds = [self.vocabulary.boundary_class(i, self.backward) for i in range(size)]
             names = sorted(set(kinds))
             kind = torch.tensor([names.index(kind) for kind in kinds])
-            table = torch.stack([*rows, torch.ones(len(vocabulary), dtype=torch.bool)])
-            device = next(self.decoder.parameters()).device
-            self._tables.extend((kind.to(device), table.to(device)))
-        kind, table = self._tables
-        return table[kind[last]]
+            kind[self.decoder.first_piece] = len(names)  # next to nothing everything begins
+            rows = [self._boundaries(kinds.index(name)) for name in names]
+            table = torch.stack([*rows, torch.ones(size, dtype=torch.bool)])
+            self._masks["kind"] = kind.to(device)
+            self._masks["begins"] = table.to(device)
+        return self._masks["begins"][self._masks["kind"][last]]
 
     def order(self, pieces: Sequence[int]) -> tuple[int, ...]:
         """Pieces in the order this direction writes them; applied twice it gives them back."""
@@ -78,10 +76,10 @@ class Direction:
         )
 
     def spells_on(self, last: int, following: int) -> bool:
-        """Does `following` go on with the letters of a word that `last` is part of? Digits are none: another
-        number may begin the same."""
-        letters = self.vocabulary.piece(following).removeprefix(SPACE)
-        return not self.boundary(last, following) and letters.isalpha()
+        """Does `following` go on with the letters of `last`? Digits are none: another number may begin the
+        same; nor are hyphens: "forty-" says nothing about what follows."""
+        letters = (self.vocabulary.piece(i).removeprefix(SPACE) for i in (last, following))
+        return not self.boundary(last, following) and all(map(str.isalpha, letters))
 
     def says(self, piece: int) -> bool:
         """Is there any text in this piece?"""

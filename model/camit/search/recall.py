@@ -1,10 +1,11 @@
 """What a decoder recalls of confirmed sentences while it writes (kNN-MT, Khandelwal et al. 2021).
 
 Each place of a confirmed sentence is kept with the piece that stood there. Where the decoder comes to a place
-much like some of these, what stood there is expected here too: P = (1 - lambda) P + lambda P_recalled. The
-mixture is of probabilities, so that a word the network would never have written can come back; the same
-evidence added to its scores gains a third as much. Places are compared by what the decoder knew before the
-parts that online learning moves (`Features.place`): what is kept once stays true.
+much like some of these, what stood there is expected here too: P = (1 - lambda) P + lambda P_recalled, but
+for what must not be said here (see below), which is left to the network. The mixture is of probabilities, so
+that a word the network would never have written can come back; the same evidence added to its scores gains a
+third as much. Places are compared by what the decoder knew before the parts that online learning moves
+(`Features.place`): what is kept once stays true.
 
 As in lessons, words count and ends do not: where most of what is recalled was the end of a sentence, it is
 left to the network whether to end or to go on with another word. On 1,086 lines of dialogue drafts had 22.7
@@ -12,10 +13,11 @@ BLEU so, 22.1 when ends were recalled like words; but the runs differed in SHARP
 (off, on), too.
 
 And the source counts, as for the memory: a place speaks only for sources that have most of what the decoder
-looked at there. Or else a sentence that differs from a confirmed one in a number would get the other number.
-Inside a word it does not: how a word goes on that was begun is a matter of spelling. And behind a word that
-may be recalled, a place that must not say what comes next still says that a new word does: or else the
-network, which would never have begun that word, might go on with it as it likes.
+looked at there. Or else a sentence that differs from a confirmed one in a number would mostly get the other
+number. (It still may where both are written with the same signs, in another order.) Inside a word the source
+does not count: how a word goes on that was begun is a matter of spelling. And behind a word that may be
+recalled, a place that must not say what comes next still says that a new word does: or else the network,
+which would never have begun that word, might go on with it as it likes.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from camit.text import PAD
+from camit.text import PAD, UNK
 
 # Chosen by the log-probability of each next sentence before it was learned from, and by how often its next
 # piece was the likeliest one, on 680 lines of talks and 767 of dialogue. The latter is 44.0 % and 56.9 %
@@ -53,7 +55,8 @@ class Recalled(NamedTuple):
     pieces: Tensor  # [..., neighbours]
     shares: Tensor  # lambda times the part of each [..., neighbours]
     drafts: Tensor  # which sentence each is from [..., neighbours]
-    begin: Tensor  # lambda times the part of those that only say: a new token begins here [...]
+    # lambda times the part of those that say nothing but that a new token begins, or the sentence ends [...]
+    begin: Tensor
     begins: Tensor  # which pieces would begin one [..., vocabulary] bool
 
     @classmethod
@@ -94,7 +97,8 @@ class Recalled(NamedTuple):
         with one, as logarithms. [..., 1]"""
         left = 1.0 - self.shares.sum(-1, keepdim=True) - self.begin.unsqueeze(-1)
         beginning = torch.logsumexp(logp.masked_fill(~self.begins, -torch.inf), -1, keepdim=True)
-        more = (self.begin.unsqueeze(-1).log() - beginning).nan_to_num(-torch.inf)
+        # Nothing begins: a mask cannot forbid that here, a network that never says it could.
+        more = (self.begin.unsqueeze(-1).log() - beginning).nan_to_num(-torch.inf, posinf=-torch.inf)
         return torch.logaddexp(left.log(), more), left.log()
 
 
@@ -112,7 +116,7 @@ class Looks(NamedTuple):
         # By a table and index_select: ten times as fast as isin and indexing, and every click waits for it.
         known = int(self.piece.max()) + 1
         here = self.attention.new_zeros(known)
-        here[[i for i in ids if i < known]] = 1.0
+        here[[i for i in ids if i < known and i != UNK]] = 1.0  # two unknown words are not the same word
         seen = self.attention * here.index_select(0, self.piece)
         return self.attention.new_zeros(places).index_add(0, self.place, seen)
 

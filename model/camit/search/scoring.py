@@ -147,7 +147,7 @@ def recollections(
     direction: Direction, scored: Scored, sentences: Sequence[Phrase]
 ) -> list[list[tuple[float, int]]]:
     """Along sentences that were scored, in the order of the text: the part of the probability of each piece
-    that is recalled, and of which draft most of it is."""
+    that is recalled, and of which draft the nearest is that says it."""
     if direction.recall is None:
         return [[(0.0, NOBODY)] * len(pieces) for pieces in sentences]
     found = []
@@ -155,7 +155,7 @@ def recollections(
         n = len(pieces)
         recalled = direction.recalled(Features(*(x[row, :n] for x in scored.features)))
         known = torch.tensor(direction.feed(direction.order(pieces)), device=scored.logp.device)
-        parts = recalled.found(known) / scored.logp[row, :n].exp().unsqueeze(1)
+        parts = (recalled.found(known) / scored.logp[row, :n].exp().unsqueeze(1)).nan_to_num(0.0)
         best = recalled.drafts.gather(1, parts.argmax(1, keepdim=True)).squeeze(1)
         along = list(zip(parts.sum(1).tolist(), best.tolist(), strict=True))
         found.append(along[::-1] if direction.backward else along)
