@@ -43,6 +43,7 @@ NEIGHBOURS = 32  # the places most like this one, which are asked
 SHARPNESS = 20.0  # how much more a nearer one counts
 # lambda = MOST * sigmoid(STEEPNESS * (the cosine with the nearest - NEAR))
 MOST, STEEPNESS, NEAR = 0.7, 15.0, 0.85
+FAINT = 1e-3  # lambda below which it is not worth while to ask what would begin a word
 SUPPORT = 0.7  # of the attention at a place must have been on pieces that this source has too
 
 
@@ -76,7 +77,7 @@ class Recalled(NamedTuple):
     def mix(self, logp: Tensor) -> Tensor:
         """Log-probabilities [..., vocabulary] of all pieces, the network's given."""
         pieces, shares, *_ = self
-        logp = logp + torch.where(self.begins, *self._network(logp))
+        logp = self._network(logp)
         same = pieces.unsqueeze(-1) == pieces.unsqueeze(-2)
         together = (same * shares.unsqueeze(-2)).sum(-1)  # neighbours with the same piece count as one
         return logp.scatter(-1, pieces, torch.logaddexp(logp.gather(-1, pieces), together.log()))
@@ -84,22 +85,25 @@ class Recalled(NamedTuple):
     def along(self, logp: Tensor, pieces: Tensor) -> Tensor:
         """Log-probabilities [...] of the pieces [...] that are known to stand there, the network's of all
         [..., vocabulary] given."""
-        at = pieces.unsqueeze(-1)
-        network = logp.gather(-1, at) + torch.where(self.begins.gather(-1, at), *self._network(logp))
-        return torch.logaddexp(network.squeeze(-1), self.found(pieces).sum(-1).log())
+        network = self._network(logp).gather(-1, pieces.unsqueeze(-1)).squeeze(-1)
+        return torch.logaddexp(network, self.found(pieces).sum(-1).log())
 
     def found(self, pieces: Tensor) -> Tensor:
         """What each neighbour says for the pieces [...] that are known to stand there. [..., neighbours]"""
         return self.shares * (self.pieces == pieces.unsqueeze(-1))
 
-    def _network(self, logp: Tensor) -> tuple[Tensor, Tensor]:
-        """What is left for the network: the factors for pieces that begin a token and for those that go on
-        with one, as logarithms. [..., 1]"""
-        left = 1.0 - self.shares.sum(-1, keepdim=True) - self.begin.unsqueeze(-1)
-        beginning = torch.logsumexp(logp.masked_fill(~self.begins, -torch.inf), -1, keepdim=True)
-        # Nothing begins: a mask cannot forbid that here, a network that never says it could.
-        more = (self.begin.unsqueeze(-1).log() - beginning).nan_to_num(-torch.inf, posinf=-torch.inf)
-        return torch.logaddexp(left.log(), more), left.log()
+    def _network(self, logp: Tensor) -> Tensor:
+        """The network's part of the mixture: less of everything, but more of what begins a token where that
+        is all that is recalled."""
+        left = torch.log(1.0 - self.shares.sum(-1) - self.begin)
+        mixed = logp + left.unsqueeze(-1)
+        voted = self.begin > 0.0
+        if bool(voted.any()):  # at most places nothing is
+            said, begins = logp[voted], self.begins[voted]  # [n, vocabulary]
+            beginning = torch.logsumexp(said.masked_fill(~begins, -torch.inf), -1)
+            lifted = torch.logaddexp(left[voted], self.begin[voted].log() - beginning)
+            mixed[voted] = said + torch.where(begins, lifted.unsqueeze(-1), left[voted].unsqueeze(-1))
+        return mixed
 
 
 class Looks(NamedTuple):
@@ -161,7 +165,9 @@ class Here(NamedTuple):
         shares = torch.softmax(SHARPNESS * cosines, dim=-1) * trust
         pieces, speaks = self.pieces[at], self.speaks[at]
         fits = speaks & (self.begun[at] == begins.gather(-1, pieces))
-        return Recalled(pieces, shares * fits, self.drafts[at], (shares * ~speaks).sum(-1), begins)
+        begin = (shares * ~speaks).sum(-1)
+        begin = begin.masked_fill(begin < FAINT, 0.0)
+        return Recalled(pieces, shares * fits, self.drafts[at], begin, begins)
 
 
 def unit(place: Tensor) -> Tensor:
