@@ -258,8 +258,8 @@ class SlowLesson:
         self.begun, self.go_on = threading.Event(), threading.Event()
         self._real = session.learning.study
 
-    def __call__(self, ids: list[int], pieces: tuple[int, ...]) -> Steps[Lesson]:
-        lesson = yield from self._real(ids, pieces)  # the student has learned, the session has not
+    def __call__(self, ids: list[int], pieces: tuple[int, ...], draft: int) -> Steps[Lesson]:
+        lesson = yield from self._real(ids, pieces, draft)  # the student has learned, the session has not
         self.begun.set()
         until = time.monotonic() + SOON
         while not self.go_on.wait(0.001) and time.monotonic() < until:
@@ -312,7 +312,7 @@ def test_the_memory_is_never_read_with_keys_of_other_weights(session: camit.Sess
 def test_a_lesson_that_fails_changes_nothing_and_the_sentence_stays_confirmed(
     session: camit.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(ids: list[int], pieces: tuple[int, ...]) -> Steps[Lesson]:
+    def broken(ids: list[int], pieces: tuple[int, ...], draft: int) -> Steps[Lesson]:
         yield
         raise MemoryError("no room to learn")
 
