@@ -152,9 +152,11 @@ class Desk:
         return next(rows, None)
 
     def _like(self, token: camit.Token) -> int | None:
-        """The confirmed row a word is recalled from; None when its confirmation was taken back since."""
+        """The confirmed row a word is recalled from; None when that was taken back, or says it no more."""
         row = self.row_of(token.recalled_from)
-        return row if row is not None and self._status(self._lines[row]) == "confirmed" else None
+        draft = None if row is None else self._lines[row].draft
+        says = draft is not None and draft.confirmed and token.text in (t.text for t in draft.tokens)
+        return row if says else None
 
     def _line(self, row: int) -> _Line:
         if not 0 <= row < len(self):

@@ -41,7 +41,7 @@ def kept(translator: Translator, source: str, target: str) -> Kept:
 def recalling(translator: Translator, *sentences: Kept) -> Translator:
     """A fork that recalls these, and has learned nothing else."""
     fork = translator.fork()
-    fork.set_recalls(recalls(sentences))
+    fork.set_recalls(recalls(sentences, fork.source_vocabulary))
     return fork
 
 
@@ -54,7 +54,8 @@ def recall_of(pieces: torch.Tensor, looks: Looks, inner: int | None = None) -> R
     """Words of one piece each, but for the one that goes on with the word before it."""
     count = torch.arange(len(pieces))
     goes_on = count == (-1 if inner is None else inner)
-    return Recall(torch.eye(len(pieces)), pieces, ~goes_on, goes_on, count, looks)
+    source = tiny_translator(words=True).source_vocabulary
+    return Recall(torch.eye(len(pieces)), pieces, ~goes_on, goes_on, count, looks, source)
 
 
 def some_recall(count: int = 50, d: int = 8, size: int = 12) -> Here:
@@ -273,6 +274,24 @@ def test_what_the_source_does_not_say_is_not_recalled(
     assert wrong not in translator.translate(source).text
 
 
+@pytest.mark.parametrize(("one", "other"), ["昇昀", "玥玀", "翀翂", "😀😁"])
+def test_characters_that_share_bytes_are_not_the_same(one: str, other: str) -> None:
+    """What the vocabulary does not have is spelled in bytes, and neighbours in Unicode share most of them."""
+    target = "I know Mr. Zhe."
+    translator = recalling(chinese(), kept(chinese(), f"我认识{one}先生。", target))
+    assert translator.translate(f"我认识{one}先生。").text == target
+    assert "Zhe" not in translator.translate(f"我认识{other}先生。").text
+
+
+def test_what_no_search_may_write_is_not_recalled() -> None:
+    translator = chinese()
+    never = translator.target_vocabulary.never_generated
+    sentence = kept(translator, SOURCE, "His name is Żółć 王伟.")
+    assert any(never[piece] for piece in sentence.target)
+    for reading in (sentence.forward, sentence.backward):
+        assert not any(never[piece] for piece in reading.pieces.tolist() if piece != PAD)
+
+
 def test_one_step_and_a_whole_sentence_agree_on_what_is_recalled() -> None:
     """The search adds up steps, rescoring reads sentences: both must see the same."""
     translator = recalling(chinese(), kept(chinese(), SOURCE, TARGET))
@@ -293,7 +312,7 @@ def test_a_word_outside_a_word_list_is_not_recalled_as_unknown() -> None:
     ids, pieces = pair(translator, "the cat", "the zebra sat")
     fed = tuple(translator.target_vocabulary.feed(pieces))
     assert UNK in fed
-    found = recalls([keep(translator.network, translator.directions, ids, fed)])
+    found = recalls([keep(translator.network, translator.directions, ids, fed)], translator.source_vocabulary)
     assert found is not None
     for recall in found:
         assert UNK not in recall.pieces.tolist()

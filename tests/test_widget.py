@@ -480,7 +480,10 @@ def test_a_recalled_word_names_the_row_of_its_sentence_while_that_is_confirmed(
         desk.open(0)
         (word,) = (word for word in desk.sentence(0).words if word.text == "Tsim")
         assert word.like == 1 and word.recalled > 0.5
+        desk.open(0).keep(0)  # what somebody has touched is not translated anew
         session.undo_confirm()
+        assert all(word.like is None for word in desk.sentence(0).words)
+        session.confirm(draft.replace((0, len(draft.tokens)), "Nobody knows where"))
         assert all(word.like is None for word in desk.sentence(0).words)
 
 

@@ -821,7 +821,9 @@ describe("the views", () => {
     show();
     host.learning.value = { enabled: false, lessons: [{ ...lesson, outcome: "off" }], studying: null };
     await click(one("[id$=tab-learning]"));
-    expect(one(".camit-lead")?.textContent).toBe("No lesson yet. Learning is switched off.");
+    expect(one(".camit-lead")?.textContent).toBe(
+      "No lesson yet. Learning is switched off: what was learned is still used.",
+    );
     expect(one(".camit-lesson")?.textContent).toContain("Sentence 1: learning was off.");
     expect(one(".camit-curve")).toBeNull();
     host.learning.value = { ...host.learning.value, lessons: [lesson, { ...lesson, outcome: "off" }] };

@@ -20,7 +20,7 @@ from camit.search.direction import Direction
 from camit.search.problem import Phrase
 from camit.search.recall import NOBODY, Looks, Recall, unit
 from camit.search.scoring import Directions, Sources, follow, read_sources
-from camit.text import PAD, SPECIALS, UNK
+from camit.text import PAD, SPECIALS, UNK, Vocabulary
 
 # At most; the oldest sentences go first. About as many as a vocabulary has pieces, so that a step of the
 # Transformer that recalls them all would cost one output layer more.
@@ -62,8 +62,9 @@ def keep(
     def reading(direction: Direction, sources: Sources) -> Reading:
         read = follow(direction, sources.start(direction), [target])
         ordered, device = direction.order(target), read.place.device
-        # The end says nothing, and what is unknown may be any word.
-        pieces = [PAD if piece == UNK else piece for piece in (*ordered, PAD)]
+        # The end says nothing, what is unknown may be any word, and some pieces no search may write.
+        never = direction.vocabulary.never_generated
+        pieces = [PAD if piece == UNK or never[piece] else piece for piece in (*ordered, PAD)]
         begun = [direction.boundary(last, piece) for last, piece in pairwise(ordered)]
         inner = [direction.spells_on(last, piece) for last, piece in pairwise(ordered)]
         return Reading(
@@ -92,13 +93,13 @@ def with_sentence(sentences: Sequence[Kept], new: Kept) -> tuple[Kept, ...]:
     return tuple(reversed(kept))
 
 
-def recalls(sentences: Sequence[Kept]) -> tuple[Recall, Recall] | None:
+def recalls(sentences: Sequence[Kept], source: Vocabulary) -> tuple[Recall, Recall] | None:
     """What the forward and the backward decoder recall of these sentences; None of none."""
     if not sentences:
         return None
     device = sentences[0].forward.keys.device
-    looked = [torch.tensor(s.source, dtype=torch.int32, device=device).repeat(s.places) for s in sentences]
-    piece = torch.cat(looked)
+    signs = (torch.tensor(source.signs(s.source), dtype=torch.int32, device=device) for s in sentences)
+    sign = torch.cat([each.repeat(s.places) for each, s in zip(signs, sentences, strict=True)])
     widths = torch.tensor([len(s.source) for s in sentences], device=device)
     places = torch.tensor([s.places for s in sentences], device=device)
     place = torch.arange(int(places.sum()), device=device).repeat_interleave(widths.repeat_interleave(places))
@@ -113,7 +114,8 @@ def recalls(sentences: Sequence[Kept]) -> tuple[Recall, Recall] | None:
             torch.cat([reading.begun for reading in readings]),
             torch.cat([reading.inner for reading in readings]),
             drafts,
-            Looks(place, piece, attention),
+            Looks(place, sign, attention),
+            source,
         )
 
     return recall([s.forward for s in sentences]), recall([s.backward for s in sentences])

@@ -240,7 +240,10 @@ class Session:
         memory: bool | None = None,
         learning: bool | None = None,
     ) -> Settings:
-        """Change how revisions are searched from now on, and switch memory and learning on or off."""
+        """Change how revisions are searched from now on, and switch memory and learning on or off.
+
+        With learning off nothing new is learned; what was learned before is still used.
+        """
         if beam is not None:
             check_beam(beam)
         _check_switches(memory=memory, learning=learning)

@@ -199,6 +199,11 @@ class Vocabulary(ABC):
     def save(self, path: Path) -> None:
         """Write the vocabulary into one file."""
 
+    def signs(self, ids: Sequence[int]) -> list[int]:
+        """What each piece of a sentence is part of, as a number: equal for the same piece; for the bytes of a
+        character, equal for the same character, since others share some of its bytes."""
+        return list(ids)
+
     @property
     def never_generated(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Mask of pieces a search must not write freely: specials, and fragments that are no text of their
@@ -451,6 +456,18 @@ class PieceVocabulary(Vocabulary):
         if self._opens[piece]:
             return (piece,)
         return (self._index[SPACE], piece) if known is None else (known,)
+
+    def signs(self, ids: Sequence[int]) -> list[int]:
+        found = list(ids)
+        at = 0
+        while at < len(ids):
+            stop = at + 1
+            if self._byte[ids[at]]:
+                while stop < len(ids) and self._byte[ids[stop]] and not self.characters(ids[stop]):
+                    stop += 1
+                found[at:stop] = [len(self) + ord(self._text(ids[at:stop])[0])] * (stop - at)
+            at = stop
+        return found
 
     def characters(self, index: int) -> int:
         """How many characters of text begin with this piece (a byte in the middle of a character begins

@@ -19,7 +19,7 @@ export function LearningView() {
               {given.length > 0
                 ? `Learned from ${learned} of ${plural(given.length, "lesson")}.`
                 : "No lesson yet."}
-              {enabled ? "" : " Learning is switched off."}
+              {enabled ? "" : " Learning is switched off: what was learned is still used."}
             </p>
             <LessonLine lesson={last} />
             {store.readOnly.value || (
