@@ -43,6 +43,9 @@ NEIGHBOURS = 32  # the places most like this one, which are asked
 SHARPNESS = 20.0  # how much more a nearer one counts
 # lambda = MOST * sigmoid(STEEPNESS * (the cosine with the nearest - NEAR))
 MOST, STEEPNESS, NEAR = 0.7, 15.0, 0.85
+# Places for one source, at most: the latest. Few sources of a document of a thousand lines have as many, but
+# each step of a search looks at all.
+HERE = 2048
 FAINT = 1e-3  # lambda below which it is not worth while to ask what would begin a word
 SUPPORT = 0.7  # of the attention at a place must have been on pieces that this source has too
 
@@ -143,7 +146,7 @@ class Recall:
             return None
         speaks = supported | (self.inner & (self.pieces != PAD))
         ends = self.begun & speaks.roll(1)  # behind a word that may be recalled
-        chosen = (speaks | ends | (self.pieces == PAD)).nonzero().squeeze(1)
+        chosen = (speaks | ends | (self.pieces == PAD)).nonzero().squeeze(1)[-HERE:]
         kept = (self.keys, self.pieces, self.begun, speaks, self.drafts)
         return Here(*(x.index_select(0, chosen) for x in kept))
 

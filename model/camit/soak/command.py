@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import torch
@@ -27,6 +27,7 @@ from camit.soak.oracle import Oracle, Violation
 from camit.soak.state import resident
 from camit.translator import load
 
+T = TypeVar("T")
 soak = typer.Typer(no_args_is_help=True, help="Endurance tests: operations, kills, confirms, threads.")
 _out = Console(stderr=True, soft_wrap=True)
 
@@ -163,6 +164,7 @@ def confirms(
     memory: list[int] = []
     clicks: list[float] = []
     lessons: list[float] = []
+    lengths: list[int] = []
     accepted, worst_guard, margin = 0, 0.0, 0.0
     with (
         tempfile.TemporaryDirectory(prefix="camit-soak-") as temporary,
@@ -171,9 +173,13 @@ def confirms(
         margin = session.learning.settings.margin
         for n in range(confirms):
             draft = session.open(rng.choice(chance.TOY_SOURCES) if toy else chance.sentence(rng))
+            place = rng.randrange(len(draft.tokens))
+            # Mostly a word that the model has for the place. Of nonsense alone drafts would grow, and latency.
+            offered = [word.text for word in draft.alternatives(place)] if n % 4 else []
             start = time.perf_counter()
-            draft.replace(rng.randrange(len(draft.tokens)), rng.choice(chance.TYPED[:8]))
+            draft.replace(place, rng.choice(offered or chance.TYPED[:8]))
             clicks.append(time.perf_counter() - start)
+            lengths.append(len(draft.tokens))
             start = time.perf_counter()
             lesson = session.confirm(draft)
             lessons.append(time.perf_counter() - start)
@@ -200,6 +206,7 @@ def confirms(
             "recalled_places": recalled,
             "click_ms": _tenths(clicks),
             "confirm_ms": _tenths(lessons),
+            "words": [median(part) for part in _parts(lengths)],
             "files": files,
             "model": model,
             "seconds": time.monotonic() - started,
@@ -279,9 +286,14 @@ def _ms(values: list[float]) -> float:
 
 def _tenths(values: list[float]) -> list[float]:
     """The median of each tenth, in order."""
+    return [_ms(part) for part in _parts(values)]
+
+
+def _parts(values: list[T]) -> list[list[T]]:
+    """Ten parts, in order; of fewer values, fewer."""
     n = len(values)
     parts = (values[k * n // 10 : (k + 1) * n // 10] for k in range(10))
-    return [_ms(part) for part in parts if part]
+    return [part for part in parts if part]
 
 
 def _growth(memory: list[int]) -> dict[str, float]:
