@@ -15,7 +15,7 @@ from camit.errors import InputError, SessionError
 from camit.learning import LearningSettings, OnlineLearner
 from camit.recollection import PLACES, Kept, Reading, keep, recalls, with_sentence
 from camit.search.problem import Phrase
-from camit.search.recall import MOST, Here, Looks, Recall, Recalled
+from camit.search.recall import HERE, MOST, Here, Looks, Recall, Recalled
 from camit.search.scoring import Directions, follow, score
 from camit.text import EOS, PAD, SPECIALS, UNK
 from camit.translator import Translator
@@ -138,6 +138,13 @@ def test_inside_a_word_a_place_speaks_for_every_source_that_recalls_anything() -
     here = recall.for_source([7])
     assert here is not None and here.pieces[here.speaks].tolist() == [11, 12]
     assert recall.for_source([9]) is None  # what nothing of it begins needs no ends either
+
+
+def test_of_many_places_the_latest_are_asked() -> None:
+    count = HERE + 100
+    looks = Looks(torch.arange(count), torch.full((count,), 5), torch.ones(count))
+    here = recall_of(torch.arange(10, 10 + count), looks).for_source([5])
+    assert here is not None and here.pieces.tolist() == list(range(110, 10 + count))
 
 
 def test_two_unknown_words_of_a_source_are_not_the_same_word() -> None:

@@ -174,7 +174,7 @@ def confirms(
         for n in range(confirms):
             draft = session.open(rng.choice(chance.TOY_SOURCES) if toy else chance.sentence(rng))
             place = rng.randrange(len(draft.tokens))
-            # Mostly a word that the model has for the place. Of nonsense alone drafts would grow, and latency.
+            # Mostly a word the model has for the place: of nonsense alone drafts would grow, and latency.
             offered = [word.text for word in draft.alternatives(place)] if n % 4 else []
             start = time.perf_counter()
             draft.replace(place, rng.choice(offered or chance.TYPED[:8]))
