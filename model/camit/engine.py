@@ -44,13 +44,15 @@ class Engine:
         self._memory = memory
         self._check = check
         self._encoded: OrderedDict[str, Read] = OrderedDict()
+        self._for: tuple[str, tuple[object, ...]] | None = None  # what `_readers` are for
+        self._readers: Readers | None = None
 
     def first(self, source: str, settings: Settings) -> Version:
         """The machine's own translation."""
         read = self._read(source)
-        readers = self._memory.readers(source)
-        pieces, _ = self._translator.best(read.sources, settings.beam, readers, self._check)[0]
-        tokens = self._tokens(read, pieces, readers)
+        searcher = self._searcher(read, settings)
+        pieces, _ = searcher.first()[0]
+        tokens = self._tokens(read, pieces, searcher)
         if not tokens:
             raise InputError(f"the model has no words for {source!r}; put it another way.")
         return Version(pieces, tokens)
@@ -58,18 +60,18 @@ class Engine:
     def revise(self, source: str, version: Version, plan: Plan, settings: Settings) -> Version:
         """Search what a plan asks for."""
         read = self._read(source)
-        readers = self._memory.readers(source)
-        revision = self._searcher(read, readers, settings).revise([plan.request])[0]
+        searcher = self._searcher(read, settings)
+        revision = searcher.revise([plan.request])[0]
         vocabulary = self._translator.target_vocabulary
-        tokens = self._tokens(read, revision.pieces, readers)
+        tokens = self._tokens(read, revision.pieces, searcher)
         return planning.revised(version, plan, vocabulary, revision, tokens, settings.protocol)
 
     def refill(self, source: str, version: Version, gap: Gap, settings: Settings) -> Version:
         """Write something else into a gap."""
         read = self._read(source)
-        readers = self._memory.readers(source)
-        middle = self._searcher(read, readers, settings).refill(0, gap.left, gap.right, gap.old, gap.once)
-        tokens = self._tokens(read, (*gap.left, *middle, *gap.right), readers)
+        searcher = self._searcher(read, settings)
+        middle = searcher.refill(0, gap.left, gap.right, gap.old, gap.once)
+        tokens = self._tokens(read, (*gap.left, *middle, *gap.right), searcher)
         return planning.filled(version, gap, middle, tokens)
 
     def words(
@@ -84,12 +86,13 @@ class Engine:
             right,
             typed=typed,
             attached=attached,
-            readers=self._memory.readers(source),
+            readers=self._memory_for(source),
         )
 
     def forget(self) -> None:
         """The weights have changed: nothing that was computed with the old ones holds."""
         self._encoded.clear()
+        self._for = None
 
     def warm(self) -> None:
         """Have the network lay out new weights for decoding now, not with the next click."""
@@ -105,9 +108,25 @@ class Engine:
         self._encoded.move_to_end(source)
         return self._encoded[source]
 
-    def _searcher(self, read: Read, readers: Readers | None, settings: Settings) -> Searcher:
+    def _searcher(self, read: Read, settings: Settings) -> Searcher:
+        readers = self._memory_for(read.text)
         return Searcher(self._translator.directions, read.sources, settings, readers, self._check)
 
-    def _tokens(self, read: Read, pieces: Phrase, readers: Readers | None) -> tuple[Token, ...]:
-        """A sentence as tokens with all that is shown of them."""
-        return self._translator.tokens(read.sources, [0], [read.text], [read.ids], [pieces], readers)[0]
+    def _memory_for(self, source: str) -> Readers | None:
+        """What the memory says about a source; of the last one it is at hand while nothing changes."""
+        memory = self._memory
+        # Whoever changes one of these puts another in its place; a lesson does so with the directions.
+        state = memory.entries, memory.settings, memory.enabled, self._translator.directions
+        known = self._for
+        if (
+            known is None
+            or known[0] != source
+            or any(a is not b for a, b in zip(known[1], state, strict=True))
+        ):
+            self._readers, self._for = memory.readers(source), (source, state)
+        return self._readers
+
+    def _tokens(self, read: Read, pieces: Phrase, searcher: Searcher) -> tuple[Token, ...]:
+        """A sentence that was searched as tokens with all that is shown of them."""
+        asked = [read.text], [read.ids], [pieces]
+        return self._translator.tokens(searcher.readings, [0], *asked, searcher.readers)[0]

@@ -247,8 +247,9 @@ class MemoryReader:
         worth = totals >= self._least
         if worth.any():  # at most steps nothing is
             row, word = torch.nonzero(worth).unbind(1)
-            listed = shares.tolist()
-            for at, n, total in zip(row.tolist(), word.tolist(), totals[row, word].tolist(), strict=True):
+            probable, places = totals[row, word].tolist(), row.tolist()
+            listed = dict(zip(places, shares[row].tolist(), strict=True))
+            for at, n, total in zip(places, word.tolist(), probable, strict=True):
                 name = self._names[n]
                 found[at][name] = self._copy(name, total, listed[at])
         return found
@@ -258,32 +259,34 @@ class MemoryReader:
 
         A remembered word has its probability in whichever of its spellings stands there.
         """
-        theta = torch.zeros_like(logp)
-        mixed = logp.clone()
+        worthwhile = self._worthwhile(shares.flatten(0, 1))
+        width = shares.shape[1]
+        mixed: list[list[float]] = logp.tolist()  # single numbers are looked at, for which tensors are slow
+        theta = [[0.0] * len(row) for row in mixed]
         copied: list[list[tuple[int, int, int]]] = []
         for row, pieces in enumerate(sentences):
+            along = mixed[row]
             copied.append([])
             busy = 0  # the end of the last copied word
-            for at, worth in enumerate(self._worthwhile(shares[row, : len(pieces) + 1])):
+            for at, worth in enumerate(worthwhile[row * width :][: len(pieces) + 1]):
                 if at < busy or not worth:
                     continue
                 offered = self._fitting(worth, pieces[:at])
                 total = min(1.0, sum(copy.probability for copy in offered.values()))
                 if not total:
                     continue
-                theta[row, at] = total
+                theta[row][at] = total
                 rest = math.log1p(-min(total, 1 - 1e-6))
-                mixed[row, at] += rest
                 copy, length = self._standing(offered.values(), pieces, at)
                 if copy is None:
+                    along[at] += rest
                     continue
                 busy = at + length
-                alone = float(logp[row, at:busy].sum()) + rest
-                mixed[row, at] = math.log(math.exp(alone) + copy.probability)
-                mixed[row, at + 1 : busy] = 0.0
+                alone = sum(along[at:busy]) + rest
+                along[at:busy] = [math.log(math.exp(alone) + copy.probability), *[0.0] * (length - 1)]
                 if math.log(copy.probability) > alone:
                     copied[row].append((at, busy, copy.entry))
-        return Mixed(mixed, theta, copied)
+        return Mixed(logp.new_tensor(mixed), logp.new_tensor(theta), copied)
 
     def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
         """Along a known sentence, in the order of the text: words that are not from the memory, and what

@@ -46,7 +46,9 @@ from camit.translator import MAX_SOURCE_PIECES, Translator, copied_words
 
 Preset = Literal["default", "paper"]
 MOST_AGREED = 3  # later sentences that count for an entry
-READ_OF_A_WORD = 8  # entries with the same word that are read for one sentence, so that it takes no longer
+# Entries that are read for one sentence, so that it takes no longer: with the same word, and in all. What is
+# pinned or was added by hand comes on top.
+READ_OF_A_WORD, READ = 8, 48
 
 
 @dataclass(frozen=True)
@@ -577,14 +579,23 @@ class RevisionMemory:
         anchors = [self._entries[n].anchor for n in worth]
         whole = [self._entries[n].whole for n in worth]
         chosen, match = match_anchors(self._translator, source, anchors, whole)
-        # Of a word that was fixed again and again, the latest fixes say all there is to say.
         entries = [self._entries[worth[n]] for n in chosen]
-        later = Counter(entry.text for entry in entries)
-        read = []
-        for at, entry in enumerate(entries):
-            later[entry.text] -= 1
-            if later[entry.text] < READ_OF_A_WORD or entry.pinned or entry.sentence is None:
-                read.append(at)
+        meant = {at for at, entry in enumerate(entries) if entry.pinned or entry.sentence is None}
+        # Of a word that was fixed again and again, the latest fixes say all there is to say.
+        later: Counter[str] = Counter()
+        latest = []
+        for at in reversed([at for at in range(len(entries)) if at not in meant]):
+            later[entries[at].text] += 1
+            if later[entries[at].text] <= READ_OF_A_WORD:
+                latest.append(at)
+        # Of all, those that speak for themselves most, before a decoder has said anything; then the latest.
+        if len(latest) > READ:
+            found, rarity = self._gates.forward_gate.evidence[3:].tolist()
+            prior = (
+                self._trust([worth[n] for n in chosen], match) + found * match.found + rarity * match.rarity
+            )
+            latest.sort(key=lambda at: -float(prior[at]))  # stable
+        read = sorted({*meant, *latest[:READ]})
         return [worth[chosen[at]] for at in read], match.select(read)
 
     def _worth_reading(self, entry: MemoryEntry) -> bool:

@@ -19,7 +19,7 @@ from camit.errors import InputError
 from camit.search.problem import Phrase, Readers
 from camit.search.recall import NOBODY, Recall
 from camit.search.revise import Searcher, Settings
-from camit.search.scoring import Directions, Sources, read_sources, recollections, score
+from camit.search.scoring import Directions, Readings, Sources, read_sources, recollections
 from camit.text import Word, detokenise, normalise, screen_words
 from camit.tokens import SourceToken, Token
 
@@ -173,9 +173,10 @@ class Translator:
         return Searcher(self.directions, sources, Settings(beam=beam), readers, check).first()
 
     def _batch(self, texts: Sequence[str], ids: Sequence[Sequence[int]], beam: int) -> list[Translation]:
-        sources = self.read(ids)
-        best = self.best(sources, beam)
-        tokens = self.tokens(sources, range(len(texts)), texts, ids, [pieces for pieces, _ in best])
+        searcher = Searcher(self.directions, self.read(ids), Settings(beam=beam))
+        best = searcher.first()
+        sentences = [pieces for pieces, _ in best]
+        tokens = self.tokens(searcher.readings, range(len(texts)), texts, ids, sentences)
         return [
             Translation(text, detokenise((t.text, t.space_before) for t in row), row, value)
             for text, row, (_, value) in zip(texts, tokens, best, strict=True)
@@ -184,7 +185,7 @@ class Translator:
     @torch.inference_mode()
     def tokens(
         self,
-        sources: Sources,
+        readings: Readings,
         rows: Sequence[int],
         texts: Sequence[str],
         ids: Sequence[Sequence[int]],
@@ -195,11 +196,11 @@ class Translator:
 
         What is copied is for both decoders to say.
         """
-        directions = sources.bind(self.directions)
-        scored = score(directions.forward, sources.forward, rows, sentences)
+        directions = readings.directions
+        scored = readings.along(directions.forward, rows, sentences)
         mixed, recalled = None, []
         if readers is not None or directions.recalling:
-            behind = score(directions.backward, sources.backward, rows, sentences)
+            behind = readings.along(directions.backward, rows, sentences)
             recalled.append(recollections(directions.forward, scored, sentences))
             recalled.append(recollections(directions.backward, behind, sentences))
             if readers is not None:

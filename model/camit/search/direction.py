@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 import torch
@@ -92,7 +93,7 @@ class Direction:
 
     def capital(self, word: Sequence[int]) -> bool:
         """Does this word, in the order of the direction, begin with a capital?"""
-        return self.vocabulary.decode(self.order(word))[:1].isupper()
+        return _capital(self.vocabulary, self.order(word))
 
     def capitals(self, logp: Tensor) -> bool:
         """Would the network [vocabulary] rather begin a word with a capital here than with a small letter?"""
@@ -160,3 +161,8 @@ class Direction:
             mask = torch.zeros(len(self.vocabulary)).masked_fill(~allowed(), float("-inf"))
             self._masks[key] = mask.to(next(self.decoder.parameters()).device)
         return self._masks[key]
+
+
+@lru_cache(maxsize=4096)  # asked at each step for each word on offer
+def _capital(vocabulary: Vocabulary, word: tuple[int, ...]) -> bool:
+    return vocabulary.decode(word)[:1].isupper()

@@ -248,7 +248,9 @@ def spell(
     """
     known = [way for way in spellings if direction.known(way[0]) == way[0]] or spellings
     compared = [known[0], *(way for way in known[1:] if len(way) == 1)]
-    usual = compared[int(logp[[direction.known(way[0]) for way in compared]].argmax())]
+    usual = known[0]
+    if len(compared) > 1:
+        usual = compared[int(logp[[direction.known(way[0]) for way in compared]].argmax())]
     other = next((way for way in known if direction.capital(way) != direction.capital(usual)), None)
     if other is None or (direction.backward and direction.capital(usual)):
         return [(usual, 1.0)]

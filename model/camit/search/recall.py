@@ -47,6 +47,7 @@ MOST, STEEPNESS, NEAR = 0.7, 15.0, 0.85
 # each step of a search looks at all.
 HERE = 2048
 FAINT = 1e-3  # lambda below which it is not worth while to ask what would begin a word
+LEAST = 1e-30  # of probability, so that it has a logarithm
 SUPPORT = 0.7  # of the attention at a place must have been on pieces that this source has too
 
 
@@ -80,7 +81,11 @@ class Recalled(NamedTuple):
     def mix(self, logp: Tensor) -> Tensor:
         """Log-probabilities [..., vocabulary] of all pieces, the network's given."""
         pieces, shares, *_ = self
-        logp = self._network(logp)
+        left, lift = self._network(logp)
+        logp = logp + left.unsqueeze(-1)
+        voted = self.begin > 0.0
+        if lift is not None:
+            logp[voted] += self.begins[voted] * lift.unsqueeze(-1)
         same = pieces.unsqueeze(-1) == pieces.unsqueeze(-2)
         together = (same * shares.unsqueeze(-2)).sum(-1)  # neighbours with the same piece count as one
         return logp.scatter(-1, pieces, torch.logaddexp(logp.gather(-1, pieces), together.log()))
@@ -88,25 +93,27 @@ class Recalled(NamedTuple):
     def along(self, logp: Tensor, pieces: Tensor) -> Tensor:
         """Log-probabilities [...] of the pieces [...] that are known to stand there, the network's of all
         [..., vocabulary] given."""
-        network = self._network(logp).gather(-1, pieces.unsqueeze(-1)).squeeze(-1)
+        left, lift = self._network(logp)
+        wanted = pieces.unsqueeze(-1)
+        network = logp.gather(-1, wanted).squeeze(-1) + left
+        if lift is not None:
+            voted = self.begin > 0.0
+            network[voted] += self.begins.gather(-1, wanted).squeeze(-1)[voted] * lift
         return torch.logaddexp(network, self.found(pieces).sum(-1).log())
 
     def found(self, pieces: Tensor) -> Tensor:
         """What each neighbour says for the pieces [...] that are known to stand there. [..., neighbours]"""
         return self.shares * (self.pieces == pieces.unsqueeze(-1))
 
-    def _network(self, logp: Tensor) -> Tensor:
-        """The network's part of the mixture: less of everything, but more of what begins a token where that
-        is all that is recalled."""
+    def _network(self, logp: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The network's part of the mixture: what is added to everything [...], and to what begins a token
+        where that is all that is recalled [voted], if it is anywhere."""
         left = torch.log(1.0 - self.shares.sum(-1) - self.begin)
-        mixed = logp + left.unsqueeze(-1)
         voted = self.begin > 0.0
-        if bool(voted.any()):  # at most places nothing is
-            said, begins = logp[voted], self.begins[voted]  # [n, vocabulary]
-            beginning = torch.logsumexp(said.masked_fill(~begins, -torch.inf), -1)
-            lifted = torch.logaddexp(left[voted], self.begin[voted].log() - beginning)
-            mixed[voted] = said + torch.where(begins, lifted.unsqueeze(-1), left[voted].unsqueeze(-1))
-        return mixed
+        if not bool(voted.any()):  # at most places nothing is
+            return left, None
+        beginning = (logp[voted].exp() * self.begins[voted]).sum(-1).clamp(min=LEAST).log()
+        return left, torch.logaddexp(left[voted], self.begin[voted].log() - beginning) - left[voted]
 
 
 class Looks(NamedTuple):

@@ -23,12 +23,11 @@ from typing import Literal, NamedTuple, get_args
 import torch
 
 from camit.errors import InputError
-from camit.networks import Features
 from camit.search.direction import Direction
 from camit.search.exchange import exchanged
 from camit.search.grid import PATIENCE, Prefixes, search
 from camit.search.problem import Phrase, Problem, Reader, Readers, Span, Written
-from camit.search.scoring import Directions, Scored, Sources, follow, score
+from camit.search.scoring import Directions, Readings, Scored, Sources
 from camit.search.sides import Part, Side
 
 Protocol = Literal["replace-only", "unidirectional", "unidirectional-grid", "bidirectional"]
@@ -117,7 +116,10 @@ class _Candidate:
 
 @dataclass
 class Searcher:
-    """A network's two directions over a batch of sources, with everything a search needs to know."""
+    """A network's two directions over a batch of sources, with everything a search needs to know.
+
+    `readings` has what was read for the last question.
+    """
 
     directions: Directions
     sources: Sources
@@ -126,7 +128,8 @@ class Searcher:
     check: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
-        self.directions = self.sources.bind(self.directions)
+        self.readings = Readings(self.directions, self.sources)
+        self.directions = self.readings.directions
 
     @torch.inference_mode()
     def first(self) -> list[tuple[Phrase, float]]:
@@ -138,6 +141,7 @@ class Searcher:
         has by then: on 300 and 120 lines that made no difference. At last `_mended` puts in what the memory
         would rather have.
         """
+        self.readings.clear()
         problems = [Problem(row, self.sources.limit(row)) for row in range(len(self.sources.lengths))]
         known: dict[tuple[int, Phrase], list[float | None]] = {}
         for side, direction in enumerate((self.directions.forward, self.directions.backward)):
@@ -185,19 +189,19 @@ class Searcher:
         """See `exchanged`: what both readers offer in place of single words."""
         assert self.readers is not None
         forward, readers = self.directions.forward, self.readers
-        along: list[Features] = []
-        for direction in (forward, self.directions.backward):
-            device = next(direction.decoder.parameters()).device
-            state = self.sources.start(direction).select(torch.tensor([row], device=device))
-            along.append(follow(direction, state, [pieces]))
-        offers = readers.forward.offers(along[0], pieces) + readers.backward.offers(along[1], pieces)
+        ahead, behind = (
+            self.readings.along(direction, [row], [pieces]).features
+            for direction in (forward, self.directions.backward)
+        )
+        offers = readers.forward.offers(ahead, pieces) + readers.backward.offers(behind, pieces)
         if not offers:
             return {}
-        return exchanged(forward, pieces, offers, forward.predict(along[0])[0])
+        return exchanged(forward, pieces, offers, forward.predict(ahead)[0])
 
     @torch.inference_mode()
     def revise(self, requests: Sequence[Request]) -> list[Revision]:
         """Answer every request by the protocol of the settings."""
+        self.readings.clear()
         protocol = self.settings.protocol
         if protocol == "unidirectional-grid":
             return self._grid(requests)
@@ -221,6 +225,7 @@ class Searcher:
 
         `once`: fixes that must not appear a second time.
         """
+        self.readings.clear()
         limit = max(10, self.sources.limit(sentence) - len(left) - len(right))
         found: list[Phrase] = []
         for direction, near, far in (
@@ -417,8 +422,9 @@ class Searcher:
             found: dict[int, float] = {}
             for chosen in _slices(missing, sentences):
                 self.check()
-                read = self._read(direction, [rows[n] for n in chosen], [sentences[n] for n in chosen])
-                found |= zip(chosen, map(sum, read.logps), strict=True)
+                read = [sentences[n] for n in chosen]
+                logp = self.readings.along(direction, [rows[n] for n in chosen], read).logp
+                found |= zip(chosen, logp.sum(1).tolist(), strict=True)
             totals = [
                 total + (found[n] if logp is None else logp)
                 for n, (total, logp) in enumerate(zip(totals, known, strict=True))
@@ -433,7 +439,7 @@ class Searcher:
             self.check()
             read = [sentences[n] for n in chosen]
             ahead, behind = (
-                score(direction, self.sources.start(direction), [rows[n] for n in chosen], read)
+                self.readings.along(direction, [rows[n] for n in chosen], read)
                 for direction in (forward, backward)
             )
             shares = readers.shares(ahead.features, behind.features, read)
@@ -447,9 +453,7 @@ class Searcher:
     def _read(self, direction: Direction, rows: Sequence[int], sentences: Sequence[Phrase]) -> _Reading:
         """Whole sentences as one decoder reads them, with the memory if there is one."""
         reader = self._reader(direction)
-        scored = score(
-            direction, self.sources.start(direction), rows, sentences, attention=reader is not None
-        )
+        scored = self.readings.read(direction, rows, sentences)
         if reader is not None:
             ordered = [direction.order(pieces) for pieces in sentences]
             mixed = reader.mix(reader.shares(scored.features), scored.logp, ordered)

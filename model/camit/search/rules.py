@@ -3,6 +3,9 @@ length."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from itertools import chain
+
 from torch import Tensor
 
 from camit.search.direction import Direction
@@ -42,16 +45,14 @@ def fitting_spellings(
     """On a word boundary, not behind itself or its own beginning, and not more often than the source says it:
     or a strong memory would repeat itself."""
     known = (*copy.spellings, *copy.attached)
-    # Asked very often: pieces are compared before anything is cut out.
-    begun = (
-        spelling[:n]
-        for spelling in known
-        for n in range(1, len(spelling) + 1)
-        if written and spelling[n - 1] == written[-1]
-    )
-    if any(_ends_with(direction, written, part) for part in begun):
-        return ()
-    if sum(occurrences(direction, pieces, known) for pieces in (written, *coming)) >= copy.times:
+    # Asked very often, and nearly always none of its pieces stands anywhere.
+    mine = _pieces(known)
+    if not mine.isdisjoint(written[-1:]):
+        begun = (spelling[:n] for spelling in known for n in range(1, len(spelling) + 1))
+        if any(_ends_with(direction, written, part) for part in begun if part[-1] == written[-1]):
+            return ()
+    said = [pieces for pieces in (written, *coming) if not mine.isdisjoint(pieces)]
+    if sum(occurrences(direction, pieces, known) for pieces in said) >= copy.times:
         return ()
     glued = bool(copy.attached and written) and direction.opens(written[-1])
     return tuple(
@@ -59,6 +60,11 @@ def fitting_spellings(
         for spelling in (copy.attached if glued else copy.spellings)
         if not written or direction.boundary(written[-1], spelling[0])
     )
+
+
+@lru_cache(maxsize=4096)
+def _pieces(spellings: tuple[Phrase, ...]) -> frozenset[int]:
+    return frozenset(chain.from_iterable(spellings))
 
 
 def _ends_with(direction: Direction, pieces: Phrase, part: Phrase) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from camit.networks import Encoded, Features, Network, State
 from camit.search.direction import Direction
@@ -106,10 +107,27 @@ class Scored:
     logp: Tensor  # [rows, longest + 1], 0 behind the end
     features: Features  # position i predicts piece i
     lengths: tuple[int, ...]  # pieces without the end
-    state: State
+    state: State | None  # behind all of it; of sentences from several passes there is none
+
+    @classmethod
+    def joined(cls, sentences: Sequence[Scored]) -> Scored:
+        """Single sentences as the rows of one."""
+
+        def padded(rows: list[Tensor]) -> Tensor:
+            return pad_sequence([row.squeeze(0) for row in rows], batch_first=True)
+
+        features = Features(*(padded(list(x)) for x in zip(*(s.features for s in sentences), strict=True)))
+        lengths = tuple(s.lengths[0] for s in sentences)
+        return cls(padded([s.logp for s in sentences]), features, lengths, None)
+
+    def row(self, n: int) -> Scored:
+        """One of the sentences alone."""
+        at = slice(n, n + 1), slice(self.lengths[n] + 1)
+        return Scored(self.logp[at], Features(*(x[at] for x in self.features)), (self.lengths[n],), None)
 
     def behind(self, rows: Sequence[int], lengths: Sequence[int]) -> Prefixes:
         """What the decoder knew behind the first pieces of some of the sentences."""
+        assert self.state is not None
         state = self.state.select(torch.tensor(rows, device=self.logp.device))
         features = Features(*(x[rows, lengths].unsqueeze(1) for x in self.features))
         logp = [float(self.logp[row, :length].sum()) for row, length in zip(rows, lengths, strict=True)]
@@ -121,8 +139,6 @@ def score(
     start: State,
     rows: Sequence[int],
     sentences: Sequence[Phrase],
-    *,
-    attention: bool = True,
 ) -> Scored:
     """Teacher-forced log-probabilities of whole sentences; `rows` says which source each belongs to."""
     decoder = direction.decoder
@@ -136,11 +152,42 @@ def score(
     real = torch.arange(longest + 1, device=device) <= torch.tensor(lengths, device=device).unsqueeze(1)
     with threads_for(sum(lengths)):
         state = start.select(torch.tensor(list(rows), device=device))
-        state, features = decoder.advance(state, torch.tensor(read, device=device), attention=attention)
+        state, features = decoder.advance(state, torch.tensor(read, device=device))
         wanted = torch.tensor(want, device=device)[real]  # [pieces of all sentences]
         chosen = direction.judge(Features(*(x[real] for x in features)), wanted)
     logp = torch.zeros(real.shape, device=device).masked_scatter(real, chosen)
     return Scored(logp, features, lengths, state)
+
+
+class Readings:
+    """Whole sentences as the two decoders read them, for as long as one question takes: a sentence that the
+    passes of a revision read is compared with others and shown without being read again."""
+
+    def __init__(self, directions: Directions, sources: Sources) -> None:
+        self.directions = sources.bind(directions)
+        self.sources = sources
+        self._known: dict[tuple[bool, int, Phrase], Scored] = {}
+
+    def clear(self) -> None:
+        """Another question: nothing is known."""
+        self._known.clear()
+
+    def read(self, direction: Direction, rows: Sequence[int], sentences: Sequence[Phrase]) -> Scored:
+        """See `score`: in one pass, whether known or not, for the state behind it."""
+        scored = score(direction, self.sources.start(direction), rows, sentences)
+        for n, (row, pieces) in enumerate(zip(rows, sentences, strict=True)):
+            self._known[direction.backward, row, pieces] = scored.row(n)
+        return scored
+
+    def along(self, direction: Direction, rows: Sequence[int], sentences: Sequence[Phrase]) -> Scored:
+        """The same, but read is only what has not been read yet."""
+        asked = [(direction.backward, *both) for both in zip(rows, sentences, strict=True)]
+        new = [key for key in dict.fromkeys(asked) if key not in self._known]
+        if new:
+            read = self.read(direction, [row for _, row, _ in new], [pieces for _, _, pieces in new])
+            if len(new) == len(asked):
+                return read
+        return Scored.joined([self._known[key] for key in asked])
 
 
 def recollections(

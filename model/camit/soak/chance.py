@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from functools import cache
 from random import Random
 
@@ -29,12 +30,22 @@ SOURCES = (
     "三点半，火车准时到站。",
     "好。",
 )
-# Sentences for a long document: hardly two of a thousand are the same.
-_WHEN = ("昨天", "今天早上", "上个星期", "去年夏天", "每天晚上", "很久以前", "下雨的时候", "")
-_WHO = ("他", "我们的老师", "那位老人", "我妹妹", "新来的经理", "两个学生", "邻居", "大家")
-_WHERE = ("在公园里", "在火车站", "在办公室", "在海边", "在图书馆", "在厨房里", "在医院门口", "")
-_WHAT = ("看到了一只猫", "买了三本书", "忘了带钥匙", "唱了一首歌", "等了两个小时", "谈论那部电影",
-         "修好了自行车", "写了一封信", "找不到自己的手机", "遇见了一个老朋友")  # fmt: skip
+# Sentences for a long document, and how they are to be translated: hardly two of a thousand are the same.
+_WHEN = (("昨天", "yesterday"), ("今天早上", "this morning"), ("上个星期", "last week"),
+         ("去年夏天", "last summer"), ("每天晚上", "every evening"), ("很久以前", "a long time ago"),
+         ("下雨的时候", "in the rain"), ("", ""))  # fmt: skip
+_WHO = (("他", "he"), ("我们的老师", "our teacher"), ("那位老人", "the old man"), ("我妹妹", "my sister"),
+        ("新来的经理", "the new manager"), ("两个学生", "two students"), ("邻居", "the neighbour"),
+        ("大家", "everybody"))  # fmt: skip
+_WHERE = (("在公园里", "in the park"), ("在火车站", "at the railway station"), ("在办公室", "in the office"),
+          ("在海边", "by the sea"), ("在图书馆", "in the library"), ("在厨房里", "in the kitchen"),
+          ("在医院门口", "outside the hospital"), ("", ""))  # fmt: skip
+_WHAT = (("看到了一只猫", "saw a cat"), ("买了三本书", "bought three books"),
+         ("忘了带钥匙", "forgot the keys"), ("唱了一首歌", "sang a song"),
+         ("等了两个小时", "waited for two hours"),
+         ("谈论那部电影", "talked about that film"), ("修好了自行车", "repaired the bicycle"),
+         ("写了一封信", "wrote a letter"), ("找不到自己的手机", "could not find the phone"),
+         ("遇见了一个老朋友", "met an old friend"))  # fmt: skip
 TOY_SOURCES = (
     "the cat sat on the mat.",
     "the dog ran, the cat sat!",
@@ -52,9 +63,20 @@ TYPED = (
 )  # fmt: skip
 
 
-def sentence(rng: Random) -> str:
-    """One of some thousand sentences."""
-    return "".join(map(rng.choice, (_WHEN, _WHO, _WHERE, _WHAT))) + "。"
+def sentence(rng: Random) -> tuple[str, str]:
+    """One of some thousand sentences, and its translation."""
+    when, who, where, what = map(rng.choice, (_WHEN, _WHO, _WHERE, _WHAT))
+    said = " ".join(part for _, part in (who, what, where, when) if part)
+    return "".join(part for part, _ in (when, who, where, what)) + "。", said[0].upper() + said[1:] + "."
+
+
+def correction(draft: Draft, wanted: Sequence[str]) -> Action | None:
+    """What somebody does next who wants these words: the first thing that is not as it should be."""
+    shown = [token.text for token in draft.tokens]
+    for kind, start, stop, at, end in SequenceMatcher(None, shown, wanted, autojunk=False).get_opcodes():
+        if kind != "equal":
+            return Action(kind, start, stop, " ".join(wanted[at:end]).replace(" .", "."))
+    return None
 
 
 def toy(rng: Random) -> Translator:

@@ -7,9 +7,11 @@ import os
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from statistics import median
+from statistics import mean, median
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -18,13 +20,15 @@ import typer
 from rich.console import Console
 
 from camit.checkpoint import check_writable, write_atomically
+from camit.draft import Draft
 from camit.errors import InputError
 from camit.search.revise import Protocol
 from camit.session import Session
 from camit.soak import chance
 from camit.soak.kills import kill_once
-from camit.soak.oracle import Oracle, Violation
+from camit.soak.oracle import Action, Oracle, Violation
 from camit.soak.state import resident
+from camit.text import screen_words
 from camit.translator import load
 
 T = TypeVar("T")
@@ -45,6 +49,7 @@ def _writable(path: Path | None) -> Path | None:
 Json = Annotated[
     Path | None, typer.Option("--json", help="Write the figures into this file.", callback=_writable)
 ]
+CLICKS = 6  # in one sentence, at most
 _PROTOCOLS: tuple[Protocol, ...] = ("bidirectional", "bidirectional", "bidirectional", "bidirectional",
                                     "unidirectional", "unidirectional-grid", "replace-only")  # fmt: skip
 
@@ -157,13 +162,20 @@ def confirms(
     journal: Annotated[bool, typer.Option(help="Save the session as it goes.")] = True,
     json: Json = None,
 ) -> None:
-    """One confirmed sentence after the other: shows memory and latency all along; the guard must hold."""
+    """One confirmed sentence after the other: shows memory and latency all along; the guard must hold.
+
+    Most are corrected until they are right; in one of ten a word is typed that makes no sense. Timed is a
+    click that is undone again, the same kind in every sentence: another word for a place.
+    """
     started, rng = time.monotonic(), Random(seed)
     toy = model == "toy"
     translator = chance.toy(rng) if toy else load(model)
     memory: list[int] = []
+    opened: list[float] = []
+    offered: list[float] = []
     clicks: list[float] = []
     lessons: list[float] = []
+    needed: list[int] = []
     lengths: list[int] = []
     accepted, worst_guard, margin = 0, 0.0, 0.0
     with (
@@ -172,17 +184,22 @@ def confirms(
     ):
         margin = session.learning.settings.margin
         for n in range(confirms):
-            draft = session.open(rng.choice(chance.TOY_SOURCES) if toy else chance.sentence(rng))
-            place = rng.randrange(len(draft.tokens))
-            # Mostly a word the model has for the place: of nonsense alone drafts would grow, and latency.
-            offered = [word.text for word in draft.alternatives(place)] if n % 4 else []
-            start = time.perf_counter()
-            draft.replace(place, rng.choice(offered or chance.TYPED[:8]))
-            clicks.append(time.perf_counter() - start)
+            source, translation = (rng.choice(chance.TOY_SOURCES),) * 2 if toy else chance.sentence(rng)
+            with _timed(opened):
+                draft = session.open(source)
             lengths.append(len(draft.tokens))
-            start = time.perf_counter()
-            lesson = session.confirm(draft)
-            lessons.append(time.perf_counter() - start)
+            place = rng.randrange(len(draft.tokens))
+            with _timed(offered):
+                others = draft.alternatives(place)
+            with _timed(clicks):
+                draft.replace(place, others[0].text if others else rng.choice(chance.TYPED[:8]))
+            draft.undo()
+            needed.append(0)
+            for action in _actions(rng, draft, translation, nonsense=n % 10 == 9):
+                action.do(draft)
+                needed[-1] += 1
+            with _timed(lessons):
+                lesson = session.confirm(draft)
             if lesson.accepted:
                 accepted += 1
                 worst_guard = max(worst_guard, lesson.guard)
@@ -204,9 +221,12 @@ def confirms(
             "margin": margin,
             "entries": entries,
             "recalled_places": recalled,
+            "open_ms": _tenths(opened),
+            "alternatives_ms": _tenths(offered),
             "click_ms": _tenths(clicks),
             "confirm_ms": _tenths(lessons),
-            "words": [median(part) for part in _parts(lengths)],
+            "clicks_needed": [round(mean(part), 2) for part in _parts(needed)],
+            "words": [round(mean(part), 1) for part in _parts(lengths)],
             "files": files,
             "model": model,
             "seconds": time.monotonic() - started,
@@ -278,6 +298,27 @@ def threads(
             "seconds": seconds,
         },
     )
+
+
+def _actions(rng: Random, draft: Draft, translation: str, *, nonsense: bool) -> Iterator[Action]:
+    """What is done to a sentence: what has to be, one thing after the other, or what makes no sense."""
+    if nonsense:
+        place = rng.randrange(len(draft.tokens))
+        yield Action("replace", place, place + 1, rng.choice(chance.TYPED[:8]))
+        return
+    words = [word for word, _ in screen_words(translation, "en")]
+    for _ in range(CLICKS):
+        action = chance.correction(draft, words)
+        if action is None:
+            return
+        yield action
+
+
+@contextmanager
+def _timed(into: list[float]) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    into.append(time.perf_counter() - start)
 
 
 def _ms(values: list[float]) -> float:
