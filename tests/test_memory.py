@@ -16,7 +16,7 @@ import camit
 from camit.alignment import Alignment, Characters, match_anchors, meant, strongest
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.gate import FILE, Gates, Keys, Match, MemoryReader, Spellings, evidence
-from camit.memory import MemoryEntry, MemorySnapshot, RevisionMemory
+from camit.memory import READ, MemoryEntry, MemorySnapshot, RevisionMemory
 from camit.networks import Features
 from camit.search.exchange import exchanged
 from camit.search.grid import search
@@ -446,6 +446,26 @@ def test_of_a_word_fixed_again_and_again_the_latest_fixes_are_read() -> None:
     assert readers is not None
     ids = [entry.id for entry in memory.entries]
     assert list(_reader(readers).ids) == ids[-9:]  # eight captains and the other word
+
+
+def test_of_many_fixes_of_a_source_word_only_so_many_are_read() -> None:
+    memory, source = RevisionMemory(chinese()), "他是我的老板。"
+    for sentence in range(2 * READ):
+        remember(memory, source, f"He is my {sentence + 10}.", str(sentence + 10), draft=sentence)
+    ids = [entry.id for entry in memory.entries]
+    pinned, agreed, refused = ids[0], ids[5], ids[-2]
+    known = {agreed: {"agreed": 3, "refused": 0}, refused: {"agreed": 0, "refused": 3}}
+    entries = [
+        msgspec.structs.replace(e, anchor=(("老板", 1.0),), **known.get(e.id, {"agreed": 0, "refused": 0}))
+        for e in memory.entries
+    ]
+    memory.restore(MemorySnapshot(tuple(entries), ids[-1] + 1))
+    memory.pin(pinned)
+    by_hand = [memory.add("老板", f"chief {n}").id for n in range(3)]
+    readers = memory.readers(source)
+    assert readers is not None
+    latest = [i for i in ids if i != refused][1 - READ :]
+    assert list(_reader(readers).ids) == [pinned, agreed, *latest, *by_hand]
 
 
 def test_a_decoder_that_has_read_nothing_yet_does_not_talk_the_other_into_a_copy() -> None:

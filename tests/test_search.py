@@ -23,7 +23,7 @@ from camit.search.grid import PATIENCE, search
 from camit.search.problem import Copy, Mixed, Phrase, Problem, Span, Written
 from camit.search.revise import Request, Revision, Searcher, Settings
 from camit.search.rules import WORD_LIMIT
-from camit.search.scoring import Directions, Sources, read_sources, score
+from camit.search.scoring import Directions, Readings, Sources, read_sources, score
 from camit.search.sides import Part
 from camit.text import BOS, EOS, SPECIALS, UNK, Vocabulary, WordVocabulary
 from camit.translator import Translator, load
@@ -873,6 +873,40 @@ def test_scores_of_whole_sentences_do_not_depend_on_company() -> None:
                     alone.logp[0], together.logp[row, : len(pieces) + 1], atol=1e-4, rtol=0
                 )
                 assert float(together.logp[row, len(pieces) + 1 :].abs().sum()) == 0.0
+
+
+def test_a_sentence_that_was_read_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = embedded()
+    vocabulary = translator.target_vocabulary
+    sources = translator.read([translator.encode_source(sentence) for sentence in SENTENCES])
+    first, second, third = (tuple(vocabulary.encode(t)) for t in ("We saw him.", "Why didn't you?", "He"))
+    direction, passes = translator.directions.backward, []
+    advance = type(direction.decoder).advance
+
+    def counted(*args: object, **options: object) -> object:
+        passes.append(len(args[2]))  # type: ignore[arg-type]
+        return advance(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(direction.decoder), "advance", counted)
+    with torch.inference_mode():
+        readings = Readings(translator.directions, sources)
+        readings.read(direction, [0, 1], [first, second])
+        asked = [1, 0, 0, 1], [second, first, third, third]
+        found = readings.along(direction, *asked)
+        assert passes == [2, 2]  # the third one alone is new, for either source
+        readings.along(direction, *asked)
+        assert passes == [2, 2]
+        again = score(direction, sources.start(direction), *asked)
+        torch.testing.assert_close(found.logp, again.logp, atol=1e-4, rtol=0)
+        assert found.lengths == again.lengths
+        for row, length in enumerate(found.lengths):
+            for known, read in zip(found.features, again.features, strict=True):
+                torch.testing.assert_close(
+                    known[row, : length + 1], read[row, : length + 1], atol=1e-4, rtol=0
+                )
+        readings.clear()
+        readings.along(direction, [0], [first])
+        assert passes == [2, 2, 4, 1]
 
 
 def test_a_network_is_known_by_its_contract_alone() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 import time
 import weakref
@@ -16,6 +17,7 @@ from random import Random
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 import camit
 from camit.errors import Cancelled, InputError, SessionError
@@ -23,6 +25,7 @@ from camit.events import Event, Result, Statistics, statistics
 from camit.learning import Lesson
 from camit.ledger import UNDO_CONFIRM
 from camit.soak import chance
+from camit.soak.command import soak
 from camit.soak.oracle import Oracle
 from camit.soak.state import differences, everything
 from camit.worker import Steps
@@ -309,6 +312,30 @@ def test_the_memory_is_never_read_with_keys_of_other_weights(session: camit.Sess
     assert seen == {True, False}  # it was looked at before and after the lesson
 
 
+def test_a_click_knows_what_the_memory_says_now() -> None:
+    with camit.Session(camit.load("zh-en")) as session:
+        draft = session.open("他是我的老板。")
+        place = len(draft.tokens) - 2
+
+        def offered() -> dict[str, float]:
+            words = draft.alternatives(place)
+            return {word.text: word.probability for word in words if word.from_memory is not None}
+
+        assert not offered()
+        entry = session.memory.add("老板", "captain")
+        assert set(offered()) == {"captain"}
+        session.memory.enabled = False
+        assert not offered()
+        session.memory.enabled = True
+        before = offered()
+        assert session.confirm(session.open("请把门关上！")).accepted
+        after = offered()
+        session.engine.forget()  # now all is found out anew
+        assert after == offered() != before
+        session.memory.remove(entry.id)
+        assert not offered()
+
+
 def test_a_lesson_that_fails_changes_nothing_and_the_sentence_stays_confirmed(
     session: camit.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -548,3 +575,29 @@ def test_undoing_a_confirmation_keeps_what_was_pinned(session: camit.Session) ->
     session.memory.add("log", "trunk")
     session.undo_confirm()
     assert [entry.text for entry in session.memory.entries] == ["Felix", "trunk"]
+
+
+# camit soak confirms
+
+
+def test_somebody_who_knows_the_translation_gets_it(session: camit.Session) -> None:
+    draft = session.open(CAT)
+    wanted = ["a", "big", "red", "dog", "sat", "."]
+    for _ in range(6):
+        action = chance.correction(draft, wanted)
+        if action is not None:
+            action.do(draft)
+    assert [token.text for token in draft.tokens] == wanted
+    assert chance.correction(draft, wanted) is None
+
+
+def test_a_long_document_shows_memory_and_latency(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    asked = ["confirms", "--confirms", "12", "--model", "toy", "--seed", "3", "--json", str(figures)]
+    done = CliRunner().invoke(soak, asked)
+    assert done.exit_code == 0, done.output
+    said = json.loads(figures.read_text())
+    assert said["confirms"] == 12 and said["mb_end"] > 0.0
+    for timed in ("open_ms", "alternatives_ms", "click_ms", "confirm_ms"):
+        assert len(said[timed]) == 10 and min(said[timed]) > 0.0
+    assert len(said["clicks_needed"]) == 10 and max(said["clicks_needed"]) > 0.0
