@@ -16,7 +16,7 @@ import camit
 from camit.alignment import Alignment, Characters, match_anchors, meant, strongest
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.gate import FILE, Gates, Keys, Match, MemoryReader, Spellings, evidence
-from camit.memory import READ, MemoryEntry, MemorySnapshot, RevisionMemory
+from camit.memory import MemoryEntry, MemorySnapshot, RevisionMemory
 from camit.networks import Features
 from camit.search.exchange import exchanged
 from camit.search.grid import search
@@ -448,10 +448,11 @@ def test_of_a_word_fixed_again_and_again_the_latest_fixes_are_read() -> None:
     assert list(_reader(readers).ids) == ids[-9:]  # eight captains and the other word
 
 
-def test_of_many_fixes_of_a_source_word_only_so_many_are_read() -> None:
+def test_of_many_fixes_of_a_source_word_only_so_many_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("camit.memory.READ", 6)
     memory, source = RevisionMemory(chinese()), "他是我的老板。"
-    for sentence in range(2 * READ):
-        remember(memory, source, f"He is my {sentence + 10}.", str(sentence + 10), draft=sentence)
+    for sentence, name in enumerate(f"Z{a}q{b}x" for a in "aeio" for b in "bdg"):
+        remember(memory, source, f"He is my {name}.", name, draft=sentence)
     ids = [entry.id for entry in memory.entries]
     pinned, agreed, refused = ids[0], ids[5], ids[-2]
     known = {agreed: {"agreed": 3, "refused": 0}, refused: {"agreed": 0, "refused": 3}}
@@ -464,7 +465,7 @@ def test_of_many_fixes_of_a_source_word_only_so_many_are_read() -> None:
     by_hand = [memory.add("老板", f"chief {n}").id for n in range(3)]
     readers = memory.readers(source)
     assert readers is not None
-    latest = [i for i in ids if i != refused][1 - READ :]
+    latest = [i for i in ids if i != refused][-5:]
     assert list(_reader(readers).ids) == [pinned, agreed, *latest, *by_hand]
 
 
