@@ -16,7 +16,7 @@ from camit import plan as planning
 from camit.errors import InputError
 from camit.memory import RevisionMemory
 from camit.plan import Gap, Plan, Version
-from camit.search.problem import Phrase, Readers
+from camit.search.problem import Phrase
 from camit.search.revise import Searcher, Settings
 from camit.search.scoring import Sources
 from camit.search.words import Candidate, words_between
@@ -44,8 +44,6 @@ class Engine:
         self._memory = memory
         self._check = check
         self._encoded: OrderedDict[str, Read] = OrderedDict()
-        self._for: tuple[str, tuple[object, ...]] | None = None  # what `_readers` are for
-        self._readers: Readers | None = None
 
     def first(self, source: str, settings: Settings) -> Version:
         """The machine's own translation."""
@@ -86,13 +84,12 @@ class Engine:
             right,
             typed=typed,
             attached=attached,
-            readers=self._memory_for(source),
+            readers=self._memory.readers(source),
         )
 
     def forget(self) -> None:
         """The weights have changed: nothing that was computed with the old ones holds."""
         self._encoded.clear()
-        self._for = None
 
     def warm(self) -> None:
         """Have the network lay out new weights for decoding now, not with the next click."""
@@ -109,22 +106,8 @@ class Engine:
         return self._encoded[source]
 
     def _searcher(self, read: Read, settings: Settings) -> Searcher:
-        readers = self._memory_for(read.text)
+        readers = self._memory.readers(read.text)
         return Searcher(self._translator.directions, read.sources, settings, readers, self._check)
-
-    def _memory_for(self, source: str) -> Readers | None:
-        """What the memory says about a source; of the last one it is at hand while nothing changes."""
-        memory = self._memory
-        # Whoever changes one of these puts another in its place; a lesson does so with the directions.
-        state = memory.entries, memory.settings, memory.enabled, self._translator.directions
-        known = self._for
-        if (
-            known is None
-            or known[0] != source
-            or any(a is not b for a, b in zip(known[1], state, strict=True))
-        ):
-            self._readers, self._for = memory.readers(source), (source, state)
-        return self._readers
 
     def _tokens(self, read: Read, pieces: Phrase, searcher: Searcher) -> tuple[Token, ...]:
         """A sentence that was searched as tokens with all that is shown of them."""
