@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -905,6 +906,7 @@ def test_of_little_evidence_only_words_outside_a_word_list_are_offered() -> None
     first_step = Features(*(x[:, :1] for x in features))
     for bias, offered in ((-25.0, {outside.pieces}), (20.0, {outside.pieces, listed.pieces}), (-40.0, set())):
         memory._gates.forward_gate.bias.fill_(bias)
+        memory.rekey()
         readers = memory.readers("猫")
         assert readers is not None
         reader = _reader(readers)
@@ -912,6 +914,29 @@ def test_of_little_evidence_only_words_outside_a_word_list_are_offered() -> None
             assert float(reader.shares(first_step).min()) > 1e-4
             assert float(reader.shares(first_step).max()) < memory.settings.cut
         assert {copy.spellings[0] for copy in reader.read(first_step)[0]} == offered
+
+
+def test_while_nothing_changes_the_memory_gives_the_same_answer_made_once() -> None:
+    translator = tiny_translator()
+    memory = RevisionMemory(translator)
+    memory.add("猫", "cat")
+
+    def other_entries() -> None:
+        memory.add("猫", "dog")
+
+    def other_weights() -> None:
+        weight = translator.directions.backward.decoder.adaptable[0]
+        weight.data = weight.data * 2.0
+
+    def other_settings() -> None:
+        memory.settings = replace(memory.settings, cut=0.2)
+
+    for change in (other_entries, lambda: memory.pin(1), other_weights, other_settings, memory.rekey):
+        answer = memory.readers("猫")
+        assert answer is not None and memory.readers("猫") is answer
+        change()
+        assert memory.readers("猫") is not answer
+    assert memory.readers("猫") is not memory.readers("猫 猫")
 
 
 def test_the_probability_of_a_word_held_by_several_entries_is_summed() -> None:

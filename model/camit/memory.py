@@ -202,6 +202,7 @@ class RevisionMemory:
         self._contexts: dict[int, dict[bool, _Context]] = {}  # by entry and direction.backward
         self._next_id = 1
         self._gates = _gates(translator)
+        self._said: _Said | None = None
 
     @property
     def entries(self) -> tuple[MemoryEntry, ...]:
@@ -363,6 +364,12 @@ class RevisionMemory:
         """What a search of this source reads; None when the memory has nothing to say about it."""
         if not self.enabled or not self._entries or len(self._entries) < self.settings.active_from:
             return None
+        asked = _Asked(source, self.settings, self._entries, self._worn())
+        if self._said is None or not self._said.asked.is_like(asked):
+            self._said = _Said(asked, self._readers(source))
+        return self._said.readers
+
+    def _readers(self, source: str | None) -> Readers | None:
         chosen: Sequence[int] = range(len(self._entries))
         match: Match | None = None
         paper = self.settings.paper
@@ -429,7 +436,7 @@ class RevisionMemory:
 
     def rekey(self) -> None:
         """The network is another one, also in the parts that lessons do not move: sentences are read anew."""
-        self._contexts = {}
+        self._contexts, self._said = {}, None
 
     # Exact state
 
@@ -441,9 +448,14 @@ class RevisionMemory:
         """Back to exactly this state, whatever weights the network has now."""
         self._entries = snapshot.entries
         self._next_id = snapshot.next_id
-        self._contexts = {}
+        self.rekey()
 
     # Inside
+
+    def _worn(self) -> tuple[Tensor, ...]:
+        """The weights that lessons move, as they are now."""
+        directions = self._translator.directions
+        return tuple(p.data for d in (directions.forward, directions.backward) for p in d.decoder.adaptable)
 
     def _index(self, entry: int) -> int:
         for at, e in enumerate(self._entries):
@@ -612,6 +624,28 @@ def _gates(translator: Translator) -> Gates:
         direction = translator.directions.forward
         features = follow(direction, sources.forward, [(SPECIALS,)])
     return Gates.load(translator.directory, features.s.shape[2], features.c.shape[2])
+
+
+class _Asked(NamedTuple):
+    """What the answer of a memory depends on. Nothing in it is ever changed in place: somebody who clicks
+    again and again in one sentence gets one answer, made once."""
+
+    source: str | None
+    settings: MemorySettings
+    entries: tuple[MemoryEntry, ...]
+    weights: tuple[Tensor, ...]  # held, so that no others come to lie in their place
+
+    def is_like(self, other: _Asked) -> bool:
+        return (
+            (self.source, self.settings) == (other.source, other.settings)
+            and self.entries is other.entries
+            and all(a.data_ptr() == b.data_ptr() for a, b in zip(self.weights, other.weights, strict=True))
+        )
+
+
+class _Said(NamedTuple):
+    asked: _Asked
+    readers: Readers | None
 
 
 class _Context(NamedTuple):

@@ -21,11 +21,10 @@ from camit.bench.peers import Peer
 from camit.bench.sentences import SENTENCES
 from camit.draft import Draft
 from camit.memory import RevisionMemory
-from camit.recollection import PLACES
 from camit.search.direction import Direction
 from camit.search.grid import search
 from camit.search.problem import Phrase, Problem, Reader
-from camit.search.recall import Here
+from camit.search.recall import ENDS, HERE, SPELLED, Here
 from camit.search.scoring import Sources, follow
 from camit.session import Session
 from camit.text import SPECIALS
@@ -33,6 +32,7 @@ from camit.translator import Translator
 
 T = TypeVar("T")
 REVISIONS = 5
+PLACES = HERE + SPELLED + ENDS  # recalled for one source, at most
 TYPED = "friends"  # where the model has no other word to offer
 
 
@@ -157,7 +157,7 @@ def read_memory(
 def recall_places(
     translator: Translator, words: int, *, beam: int, rounds: int, done: Callable[[], None]
 ) -> Reading:
-    """Translate in turns without and with as many recalled places as a session keeps at most.
+    """Translate in turns without and with as many recalled places as a search looks at, at most.
 
     They are random, so that what is written stays the same.
     """

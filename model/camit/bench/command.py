@@ -84,7 +84,7 @@ def bench(
     console.print(_revisions(figures))
     console.print(_looked_up("entries", "the whole memory read at each", reading))
     console.print("goal: at most 10 %", style="dim")
-    console.print(_looked_up("places", "as many places recalled at each as are kept", recalling))
+    console.print(_looked_up("places", "as many places recalled at each as ever are", recalling))
     if comparisons:
         console.print(_beside(comparisons))
         console.print("goals: 3 or less beside CTranslate2, 0.25 or less beside transformers", style="dim")
@@ -131,7 +131,7 @@ def _looked_up(what: str, how: str, reading: Reading) -> Table:
     for heading in (what, "without", "reading", "added"):
         table.add_column(heading, justify="right")
     shown = (f"{t.median:.2f} ({t.p95:.2f})" for t in (reading.without, reading.reading))
-    table.add_row(str(reading.entries), *shown, f"{reading.ratio:+.0%}")
+    table.add_row(str(reading.entries), *shown, f"{reading.ratio:+.1%}")
     return table
 
 

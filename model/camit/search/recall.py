@@ -23,7 +23,7 @@ which would never have begun that word, might go on with it as it likes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -146,9 +146,18 @@ class Recall:
     drafts: Tensor  # [places] which sentence each belongs to
     looks: Looks
     source: Vocabulary
+    _last: list[tuple[Sequence[int], Here | None]] = field(default_factory=list, repr=False)  # at most one
 
     def for_source(self, ids: Sequence[int]) -> Here | None:
-        """What is left of it for one source."""
+        """What is left of it for one source; of the last one it is at hand."""
+        for known, here in self._last:
+            if known == ids:
+                return here
+        here = self._for(ids)
+        self._last[:] = [(ids, here)]
+        return here
+
+    def _for(self, ids: Sequence[int]) -> Here | None:
         support = self.looks.support(self.source.signs(ids), len(self.keys))
         supported = (support > SUPPORT) & (self.pieces != PAD)
         if not bool(supported.any()):  # then no word of it can begin here
