@@ -282,12 +282,9 @@ class Desk:
 
     def learning(self) -> protocol.Learning:
         learner = self.session.learning
-        confirmed = self._confirmed()
-        rows = [self.row_of(draft) for draft in confirmed] if len(confirmed) == len(learner.lessons) else []
-        rows += [None] * (len(learner.lessons) - len(rows))
         lessons = tuple(
             protocol.Lesson(
-                row=row,
+                row=self.row_of(lesson.draft),
                 outcome="off" if lesson.skipped else "learned" if lesson.accepted else "rejected",
                 before=round(lesson.before, 4),
                 after=round(lesson.after, 4),
@@ -295,7 +292,7 @@ class Desk:
                 seconds=round(lesson.seconds, 3),
                 reason=lesson.reason.removeprefix("learned").removeprefix("; "),
             )
-            for row, lesson in zip(rows, learner.lessons, strict=True)
+            for lesson in learner.lessons
         )
         return protocol.Learning(learner.enabled, lessons, self.studying if learner.enabled else None)
 

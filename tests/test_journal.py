@@ -636,7 +636,44 @@ def test_nothing_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "figures.json").read_text())
-    assert figures["kills"] == 5 and figures["lost"] == 0
+    assert figures["kills"] == sum(figures["killed_in"].values()) == 5
+    assert figures["drafts"] >= figures["confirmed"] > 0
+
+
+def test_what_is_recalled_counts_when_sessions_are_compared(tmp_path: Path) -> None:
+    translator = camit.load("zh-en")
+    with camit.Session(translator, journal=tmp_path / "s") as session:
+        session.open("她把钥匙忘在了桌子上。")
+        nothing_recalled = digest(session)
+        assert session.confirm().accepted
+        here = digest(session)
+    with camit.Session.restore(tmp_path / "s", translator) as back:
+        assert digest(back) == here != nothing_recalled
+
+
+def test_a_lesson_that_was_not_over_is_given_after_the_restore(tmp_path: Path) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        session.confirm(session.open(CAT).replace(0, "zebra"))
+        state = everything(session)
+    *before, last = lines(tmp_path / "s")
+    assert json.loads(last)["record"]["is"] == "learned"
+    (tmp_path / "s" / FILE).write_bytes(b"".join(before))
+    with camit.Session.restore(tmp_path / "s", toy()) as back:
+        back.worker.call(back.worker.settle)
+        now = everything(back)
+        assert differences(now, state) == ["lessons"]  # which took other seconds
+        assert [lesson.accepted for lesson in back.learning.lessons] == [True]
+        back.undo_confirm()
+        assert back.learning.lessons == ()
+    again = restored(tmp_path / "s")
+    assert again["weights"] != state["weights"] and again["lessons"] == ((), ())
+
+
+def test_a_restored_session_gives_no_lesson_twice(place: Path) -> None:
+    lessons = len(saved()[1]["lessons"][0])  # type: ignore[index]
+    with camit.Session.restore(place, toy()) as session:
+        session.worker.call(session.worker.settle)
+        assert len(session.learning.lessons) == lessons > 0
 
 
 # The journal by itself

@@ -489,7 +489,7 @@ def test_where_nothing_may_be_copied_no_entry_has_a_part() -> None:
     for sentence in range(2):  # refused twice
         memory.write(source, chinese().encode_source(source), other, [], sentence)
     weights = memory.weights(Sentence(chinese(), source, "I live in New York."))
-    assert weights.r[-2] == (0.0, 0.0) or weights.theta[-2] > 0.0
+    assert weights.theta[-2] == 0.0 and weights.r[-2] == (0.0, 0.0)
 
 
 def test_a_phrase_and_its_words_are_not_copied_with_more_than_certainty() -> None:

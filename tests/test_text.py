@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import sys
+import threading
 import unicodedata
 from collections.abc import Callable
 from functools import cache
@@ -172,6 +174,32 @@ def test_a_word_list_keeps_words_it_does_not_have() -> None:
     assert vocabulary.feed(ids).count(UNK) == 3
     assert vocabulary.decode(ids) == "the zebra sat on the zebra, zebra!"
     assert vocabulary.encode("zebra") == [unknown[0]]
+
+
+def test_sessions_of_one_model_may_meet_new_words_at_once() -> None:
+    vocabulary = WordVocabulary.build(["a cat"], 10, "en")
+    asked = [[f"w{n:03d}" for n in range(300)], [f"w{n:03d}" for n in range(299, -1, -1)]]
+    found: list[dict[str, int]] = [{}, {}]
+    at_once = threading.Barrier(2)
+
+    def meet(n: int) -> None:
+        at_once.wait()
+        found[n] = {word: vocabulary.extra(word) for word in asked[n]}
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=meet, args=(n,)) for n in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert found[0] == found[1]
+    assert all(vocabulary.piece(number) == word for word, number in found[0].items())
+    spaced = [vocabulary.extra("▁" + word) for word in asked[0]]
+    assert [word.text for word in vocabulary.words(spaced)] == asked[0]
 
 
 def test_a_word_list_is_built_by_frequency_and_survives_its_file(tmp_path: Path) -> None:

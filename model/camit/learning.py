@@ -134,6 +134,7 @@ class Lesson:
     guard: float  # relative change of the guard set's loss against the base model
     seconds: float
     reason: str
+    draft: int = NOBODY  # which was confirmed
 
     @property
     def skipped(self) -> bool:
@@ -241,7 +242,7 @@ class OnlineLearner:
         known = self._lessons[-1].guard if self._lessons else 0.0
         if not self.enabled:
             seconds = time.perf_counter() - started
-            return self._note(Lesson(False, before, before, known, seconds, _SWITCHED_OFF))
+            return self._note(Lesson(False, before, before, known, seconds, _SWITCHED_OFF, draft))
         saved = self.snapshot()
         try:
             yield from self._expect()
@@ -280,7 +281,8 @@ class OnlineLearner:
             after, change = before, _Change(known)
         elif self.settings.recall and self._baseline.guard and not recalled:
             reason += "; the guard leaves no room to recall it word by word"
-        return self._note(Lesson(accepted, before, after, change.both, time.perf_counter() - started, reason))
+        seconds = time.perf_counter() - started
+        return self._note(Lesson(accepted, before, after, change.both, seconds, reason, draft))
 
     def snapshot(self) -> Knowledge:
         """The exact state; cheap, since weights are never changed in place."""

@@ -355,6 +355,12 @@ class Ledger:
         self.undo = tuple(undo for undo in self.undo if undo.draft < len(self.pages))
 
     @property
+    def untaught(self) -> int | None:
+        """The draft that was confirmed last, if its lesson was not over when the session ended."""
+        last = self.undo[-1] if self.undo else None
+        return last.draft if last is not None and last.before.lessons == self.mind.lessons else None
+
+    @property
     def files(self) -> Iterator[File]:
         """All snapshots that are still needed."""
         for mind in (self.mind, *(undo.before for undo in self.undo)):

@@ -315,7 +315,9 @@ class Session:
 
     def close(self) -> None:
         """Finish what is queued, let the worker go, and close the journal."""
-        self.worker.close()
+        self.worker.close(self._close_journal)
+
+    def _close_journal(self) -> None:
         if self._journal is not None:
             self._journal.close()
 
@@ -433,11 +435,9 @@ class Session:
             self._journal.append(record)
         before = tuple(self.ledger.files)
         self.ledger.apply(record)
-        if self._journal is not None and not isinstance(record, Revised | Moved | Noted | Configured):
+        if self._journal is not None and before != (now := tuple(self.ledger.files)):
             # Also those of the states before: should the last records be lost, one of them is restored.
-            now = tuple(self.ledger.files)
-            if before != now:
-                self._before.append(before)
+            self._before.append(before)
             self._journal.keep((*chain(*self._before), *now))
 
     def _note_switches(self) -> None:
@@ -539,6 +539,8 @@ class Session:
         self._undo = (None,) * len(self.ledger.undo)
         journal.go_on((*chain(*self._before), *self.ledger.files))
         self._record(Noted(event=_event("restore", None)))
+        if self.ledger.untaught is not None:
+            self.worker.patiently(self._teach(self._drafts[self.ledger.untaught], self._state()))
 
 
 class SessionMemory(RevisionMemory):

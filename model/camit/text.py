@@ -11,6 +11,7 @@ test a word boundary one step at a time, in either direction.
 from __future__ import annotations
 
 import math
+import threading
 import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -179,6 +180,7 @@ class Vocabulary(ABC):
             not segmented
         )  # in segmented text the space mark means "a word begins", not "a space stands here"
         self._extra: dict[str, int] = {}
+        self._growing = threading.Lock()
         self._pieces: list[str] = list(pieces)
         self._size = len(pieces)
         self._common = SPECIALS + COMMON_PIECES  # vocabularies are in the order of frequency
@@ -339,16 +341,15 @@ class Vocabulary(ABC):
 
     def extra(self, piece: str) -> int:
         """The id of a written form the vocabulary does not have; the same form always gets the same id."""
-        known = self._extra.get(piece)
-        if known is not None:
-            return known
-        body = piece.removeprefix(SPACE)
-        self._pieces.append(piece)
-        self._opens = np.append(self._opens, piece.startswith(SPACE))
-        self._head = np.append(self._head, np.int8(_edge(body[0])))
-        self._tail = np.append(self._tail, np.int8(_edge(body[-1])))
-        self._extra[piece] = len(self._pieces) - 1
-        return len(self._pieces) - 1
+        with self._growing:  # sessions of one model share its vocabulary
+            if piece not in self._extra:
+                body = piece.removeprefix(SPACE)
+                self._opens = np.append(self._opens, piece.startswith(SPACE))
+                self._head = np.append(self._head, np.int8(_edge(body[0])))
+                self._tail = np.append(self._tail, np.int8(_edge(body[-1])))
+                self._pieces.append(piece)
+                self._extra[piece] = len(self._pieces) - 1
+            return self._extra[piece]
 
 
 def says_something(word: str) -> bool:

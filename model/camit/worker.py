@@ -44,6 +44,7 @@ class Worker:
         self._current: _Task | None = None
         self._stepping = False
         self._closed = False
+        self._then: Callable[[], None] | None = None
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
@@ -93,16 +94,17 @@ class Worker:
         if self.inside and self._current is not None and self._current.cancelled:
             raise Cancelled("a newer request took the place of this one; nothing was changed.")
 
-    def close(self) -> None:
-        """Finish what is queued and stop."""
-        self.stop()
+    def close(self, then: Callable[[], None] | None = None) -> None:
+        """Finish what is queued, do one last thing, and stop; on the worker itself that is soon, not now."""
+        self.stop(then)
         if not self.inside:
             self._thread.join()
 
-    def stop(self) -> None:
-        """Take no more work, finish what is queued, and do not wait for that."""
+    def stop(self, then: Callable[[], None] | None = None) -> None:
+        """The same, and do not wait for it."""
         with self._wake:
             self._closed = True
+            self._then = self._then or then
             self._wake.notify()
 
     def _queue(self, task: _Task) -> _Task:
@@ -129,12 +131,14 @@ class Worker:
                 if self._requests:
                     self._current = self._requests.popleft()
                 elif not self._patient:
-                    return
+                    break
             if self._current is not None:
                 self._answer(self._current)
                 self._current = None
             else:
                 self._go_on(self._patient[0])
+        if self._then is not None:
+            self._then()
 
     def _answer(self, task: _Task) -> None:
         """The answer to a request is its result or its error, never silence."""

@@ -45,15 +45,12 @@ READ_AT_ONCE = 2_000  # pieces of whole sentences; with a vocabulary of 8,000 th
 class Settings:
     """How a revision is searched.
 
-    `stability` in [0, 1] prefers candidates that change fewer words on the screen; `rights` and `lefts`
-    are how many new parts each pass hands on, beside the old one (a second right part gains nothing).
+    `stability` in [0, 1] prefers candidates that change fewer words on the screen.
     """
 
     protocol: Protocol = "bidirectional"
     beam: int = 4
     stability: float = 0.7
-    rights: int = 1
-    lefts: int = 1
 
     def __post_init__(self) -> None:
         if self.protocol not in get_args(Protocol):
@@ -210,7 +207,7 @@ class Searcher:
                 self._revision(request, _Candidate(request.left, request.right), 0.0) for request in requests
             ]
         if protocol == "unidirectional":
-            rights = self._parts(self.directions.forward, self._rights(requests), 1)
+            rights = self._parts(self.directions.forward, self._rights(requests))
             return [
                 self._revision(request, _Candidate(request.left, found[0]), 0.0)
                 for request, found in zip(requests, rights, strict=True)
@@ -283,9 +280,10 @@ class Searcher:
         return self.readers.backward if direction.backward else self.readers.forward
 
     def _parts(
-        self, direction: Direction, sides: Sequence[Side], best: int, scored: Scored | None = None
+        self, direction: Direction, sides: Sequence[Side], scored: Scored | None = None
     ) -> list[list[Part]]:
-        """For each side the best new parts, and last the old one; in the order of the direction.
+        """For each side the best new part, if there is one (a second one gains nothing), and the old one; in
+        the order of the direction.
 
         `scored`: the sentences with the old parts, where they have been read.
         """
@@ -294,20 +292,20 @@ class Searcher:
         known = None
         if scored is not None and problems:
             known = scored.behind(list(problems), [len(p.prefix) for p in problems.values()])
-        found = self._search(direction, list(problems.values()), best, known)
+        found = self._search(direction, list(problems.values()), 1, known)
         new = dict(zip(problems, found, strict=True))
         return [
             [*(side.part(w.pieces, w.starts, w.logp if w.exact else None) for w in new.get(n, ())), side.old]
             for n, side in enumerate(sides)
         ]
 
-    def _parts_read(self, direction: Direction, sides: Sequence[Side], best: int) -> list[list[Part]]:
+    def _parts_read(self, direction: Direction, sides: Sequence[Side]) -> list[list[Part]]:
         """The same, but the old parts are read first, and searched is only where the decoder disagrees."""
         self.check()
         sentences = [direction.order((*side.prefix, *side.old.pieces)) for side in sides]
         read = self._read(direction, [side.sentence for side in sides], sentences)
         sides = [side.read(logps) for side, logps in zip(sides, read.logps, strict=True)]
-        return self._parts(direction, sides, best, read.scored)
+        return self._parts(direction, sides, read.scored)
 
     def _rights(self, requests: Sequence[Request]) -> list[Side]:
         """Pass 1: what stands right of each fix, to be written behind the old left part."""
@@ -329,10 +327,10 @@ class Searcher:
     def _both(self, requests: Sequence[Request]) -> list[Revision]:
         """All passes."""
         forward, backward = self.directions.forward, self.directions.backward
-        rights = self._parts_read(forward, self._rights(requests), self.settings.rights)
+        rights = self._parts_read(forward, self._rights(requests))
         flat = [(n, right) for n, found in enumerate(rights) for right in _unique(found)]
         sides = self._lefts([requests[n] for n, _ in flat], [right for _, right in flat])
-        lefts = self._parts_read(backward, sides, self.settings.lefts)
+        lefts = self._parts_read(backward, sides)
         candidates = [
             (n, _Candidate(left.mirrored, right, found[0].mirrored))
             for (n, right), found in zip(flat, lefts, strict=True)

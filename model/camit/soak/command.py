@@ -27,7 +27,7 @@ from camit.session import Session
 from camit.soak import chance
 from camit.soak.kills import kill_once
 from camit.soak.oracle import Action, Oracle, Violation
-from camit.soak.state import resident
+from camit.soak.state import digest, resident
 from camit.text import screen_words
 from camit.translator import load
 
@@ -100,7 +100,6 @@ def operations(
         {
             "sequences": sequences,
             "operations": done,
-            "violations": 0,
             "model": model,
             "seconds": time.monotonic() - started,
             **_growth(memory),
@@ -130,9 +129,10 @@ def kills(
     doing: dict[str, int] = {}
     with tempfile.TemporaryDirectory(prefix="camit-soak-") as temporary:
         path = (directory or Path(temporary)) / "session"
-        Session(translator, journal=path).close()
+        with Session(translator, journal=path) as session:
+            state = digest(session)
         for n in range(kills):
-            what = kill_once(path, translator, sources, Random(f"{seed}/{n}"))
+            what, state = kill_once(path, translator, sources, Random(f"{seed}/{n}"), state)
             doing[what] = doing.get(what, 0) + 1
             if n % max(1, kills // 20) == 0:
                 _progress(f"{n} of {kills} kills; last while it was in: {what}", started, [])
@@ -143,7 +143,6 @@ def kills(
         json,
         {
             "kills": kills,
-            "lost": 0,
             "killed_in": dict(sorted(doing.items())),
             "drafts": drafts,
             "confirmed": confirmed,
@@ -292,7 +291,6 @@ def threads(
             "threads": count,
             "answers": answers,
             "confirmed": confirmed,
-            "mixed_up": 0,
             "wait_ms": {"p50": _ms(waits), "max": round(1000 * max(waits), 1)},
             "model": model,
             "seconds": seconds,

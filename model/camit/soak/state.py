@@ -32,7 +32,7 @@ def _everything(session: Session) -> dict[str, Any]:
         "numbers": memory.next_id,  # of entries: they are not given twice, not even after an undo
         "weights": {name: _digest(p.data) for name, p in session.translator.network.named_parameters()},
         "student": {name: _digest(p.data) for name, p in session.learning.snapshot().weights.items()},
-        "recalled": session.learning.snapshot().sentences,
+        "recalled": [(s.source, s.target, s.draft) for s in session.learning.snapshot().sentences],
         "settings": (session.settings, session.memory.enabled, session.learning.enabled),
         "undo": tuple((undo.draft, undo.before.lessons, undo.by_hand) for undo in ledger.undo),
     }
