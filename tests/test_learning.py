@@ -73,7 +73,7 @@ def test_a_lesson_leaves_it_to_the_model_where_a_sentence_ends() -> None:
     """Every sentence has an end: learned with every lesson, it comes sooner and sooner in the next drafts."""
     translator = chinese()
     source, cut = lesson_of(translator, "他昨天晚上没有回家。", "He did not")
-    directions = translator.directions.forward, translator.directions.backward
+    directions = translator.directions.both
 
     def ends() -> list[float]:
         with torch.inference_mode():

@@ -16,7 +16,7 @@ import torch
 import camit
 from camit.alignment import Alignment, Characters, match_anchors, meant, strongest
 from camit.errors import CheckpointError, InputError, SessionError
-from camit.gate import FILE, Gates, Keys, Match, MemoryReader, Spellings, evidence
+from camit.gate import FILE, Gates, Keys, Match, MemoryReader, evidence
 from camit.memory import MemoryEntry, MemorySnapshot, RevisionMemory
 from camit.networks import Features
 from camit.search.exchange import exchanged
@@ -24,6 +24,7 @@ from camit.search.grid import search
 from camit.search.problem import Copy, Mixed, Phrase, Problem, Readers, Span
 from camit.search.rules import fitting_spellings, occurrences
 from camit.search.scoring import follow, score
+from camit.spelling import Spellings
 from camit.text import UNK
 from camit.translator import Translator
 from tests.helpers import tiny_translator
@@ -795,7 +796,7 @@ def test_behind_an_opening_mark_the_attached_word_is_the_copy(backward: bool) ->
 def test_a_word_counts_only_where_it_is_one() -> None:
     vocabulary = chinese().target_vocabulary
     fish = (tuple(vocabulary.encode("fish")), tuple(vocabulary.encode("fish", attach=True)))
-    for direction in (chinese().directions.forward, chinese().directions.backward):
+    for direction in chinese().directions.both:
         ordered = tuple(map(direction.order, fish))
         for text, times in (
             ("goldfish", 0),

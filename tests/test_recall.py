@@ -108,7 +108,7 @@ def test_where_a_sentence_ended_it_is_left_to_the_network_whether_to_end() -> No
     translator = recalling(chinese(), kept(chinese(), SOURCE, TARGET))
     for recalled, direction in zip(
         translator.directions.recalls or (),
-        (translator.directions.forward, translator.directions.backward),
+        translator.directions.both,
         strict=True,
     ):
         assert direction.decoder.last_piece not in recalled.pieces.tolist()
@@ -207,7 +207,7 @@ def test_pieces_begin_tokens_as_the_vocabulary_says() -> None:
     directions = chinese().directions
     vocabulary = chinese().target_vocabulary
     pieces = vocabulary.encode("It's the well-known 1873 (Tsim Sha Tsui) house.")
-    for direction in (directions.forward, directions.backward):
+    for direction in directions.both:
         begins = direction.begins(torch.tensor([direction.decoder.first_piece, *pieces]))
         assert bool(begins[0].all())
         for last, row in zip(pieces, begins[1:], strict=True):
@@ -241,7 +241,7 @@ def test_places_look_the_same_whatever_is_learned(arch: str) -> None:
     def seen() -> list[torch.Tensor]:
         with torch.inference_mode():
             sources = translator.read([pieces[0]])
-            ways = (directions.forward, directions.backward)
+            ways = directions.both
             return [follow(d, sources.start(d), [pieces[1]]).place for d in ways]
 
     before = seen()
@@ -306,7 +306,7 @@ def test_one_step_and_a_whole_sentence_agree_on_what_is_recalled() -> None:
     with torch.inference_mode():
         sources = translator.read([ids])
         directions = sources.bind(translator.directions)
-        for d in (directions.forward, directions.backward):
+        for d in directions.both:
             assert d.recall is not None
             whole = score(d, sources.start(d), [0], [pieces]).logp[0]
             logp = d.predict(follow(d, sources.start(d), [pieces]))[0]

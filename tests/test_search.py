@@ -245,7 +245,7 @@ def test_company_changes_nothing(arch: str) -> None:
         Problem(2, 5),
         Problem(1, 5, phrases=((A,), (A,))),
     ]
-    for direction in (directions.forward, directions.backward):
+    for direction in directions.both:
         together = run(direction, sources, problems, best=2)
         for problem, found in zip(problems, together, strict=True):
             alone = run(direction, sources, [problem], best=2)[0]
@@ -527,7 +527,7 @@ def test_words_outside_a_word_list_appear_as_typed() -> None:
     sources = translator.read([translator.encode_source("the cat")])
     for text in ("zebra", "zebra okapi", "the zebra, Żółć 龍"):
         phrase = tuple(vocabulary.encode(text))
-        for direction in (directions.forward, directions.backward):
+        for direction in directions.both:
             problem = Problem(0, 6, phrases=(direction.order(phrase),))
             found = run(direction, sources, [problem])[0][0]
             check_written(direction, problem, found)
@@ -863,7 +863,7 @@ def test_scores_of_whole_sentences_do_not_depend_on_company() -> None:
     sentences = [
         tuple(vocabulary.encode(text)) for text in ("We saw him.", "Why didn't you tell me the truth?", "He")
     ]
-    for direction in (translator.directions.forward, translator.directions.backward):
+    for direction in translator.directions.both:
         with torch.inference_mode():
             start = sources.start(direction)
             together = score(direction, start, [0, 1, 1], sentences)

@@ -20,12 +20,15 @@ from camit.checkpoint import Checkpoint, save_checkpoint
 from camit.corpus import documents, looks_lowercased
 from camit.errors import CamitError, CorpusError, InputError
 from camit.gate import Gates
+from camit.learning import OnlineLearner
+from camit.memory import RevisionMemory
+from camit.simulate import history
 from camit.simulate.corpus import read_lines, with_capitals
 from camit.simulate.elsewhere import elsewhere
 from camit.simulate.metrics import Sentence
 from camit.simulate.plot import plot
 from camit.simulate.report import Page, write_results
-from camit.simulate.run import Experiment, Run, prepare, simulate
+from camit.simulate.run import PLAYING, Experiment, Run, prepare, simulate
 from camit.simulate.store import Store
 from camit.simulate.tables import build, table_name
 from tests.helpers import piece_vocabulary, tiny_network, word_vocabulary
@@ -367,6 +370,7 @@ def test_a_corpus_that_is_none_is_refused_by_line(tmp_path: Path, content: str, 
     ("options", "message"),
     [
         (["--protocol", "sideways"], "unidirectional-grid"),
+        (["--preset", "mine"], "default, paper"),
         (["--user", "me"], "left-to-right"),
         (["--table", "first"], "history"),
         (["--limit", "0"], "limit"),
@@ -499,3 +503,44 @@ def test_a_plot_has_a_line_and_a_label_for_each_name() -> None:
     assert "a & b 30.0" in labels and "c 29.9" in labels
     with pytest.raises(InputError):
         plot("nothing", {})
+
+
+# What results depend on
+
+
+def test_a_stored_run_is_of_all_the_code_that_plays() -> None:
+    package = Path(camit.__file__).parent
+    # Names of errors and languages, and what is asked before and after a run.
+    idle = {"errors.py", "training/languages.py"}
+    playing = {path for pattern in PLAYING for path in package.glob(pattern)}
+    reached, waiting = set[Path](), [package / "simulate" / "run.py"]
+    while waiting:
+        path = waiting.pop()
+        reached.add(path)
+        for name in re.findall(r"^ *from camit\.([\w.]+) import", path.read_text("utf-8"), re.MULTILINE):
+            module = package.joinpath(*name.split("."))
+            found = (
+                module.with_suffix(".py") if module.with_suffix(".py").exists() else module / "__init__.py"
+            )
+            if found not in reached and str(found.relative_to(package)) not in idle:
+                waiting.append(found)
+    unseen = {str(path.relative_to(package)) for path in reached - playing}
+    assert not unseen - {"glossary.py"}  # which no simulated user reads
+
+
+def test_the_papers_own_memory_and_learning_can_be_played(
+    model: str, corpus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[object] = []
+    for name in ("RevisionMemory", "OnlineLearner"):
+        made = getattr(history, name)
+
+        def watched(translator: camit.Translator, *, preset: str, made: Any = made) -> Any:
+            played.append(made(translator, preset=preset))
+            return played[-1]
+
+        monkeypatch.setattr(history, name, watched)
+    simulate(experiment(model, corpus, revisions=1, memory=True, learning=True, preset="paper"))
+    memory, learner = played[:2]
+    assert isinstance(memory, RevisionMemory) and memory.settings.paper
+    assert isinstance(learner, OnlineLearner) and learner.moves_all

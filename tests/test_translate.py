@@ -209,10 +209,7 @@ def logps(translator: camit.Translator, text: str, pieces: list[int]) -> list[fl
     """What each decoder makes of a whole sentence."""
     sources = translator.read([translator.encode_source(text)])
     directions = translator.directions
-    return [
-        float(score(way, sources.start(way), [0], [tuple(pieces)]).logp.sum())
-        for way in (directions.forward, directions.backward)
-    ]
+    return [float(score(way, sources.start(way), [0], [tuple(pieces)]).logp.sum()) for way in directions.both]
 
 
 @torch.inference_mode()

@@ -142,7 +142,7 @@ def _needed(
         for first in range(0, len(variants), READ_STEP):
             rows = slice(first, first + READ_STEP)
             sources = translator.read(variants[rows])
-            for d in (translator.directions.forward, translator.directions.backward):
+            for d in translator.directions.both:
                 features = follow(d, sources.start(d), [pieces] * len(variants[rows]))
                 at = [len(pieces) - 1 - place if d.backward else place for place in asked]
                 # Of the network alone: what is recalled does not depend on the source as a whole.
@@ -162,7 +162,7 @@ def read_along(
         sources = translator.read([ids for ids, _ in sentences])
         return {
             direction.backward: follow(direction, sources.start(direction), [t for _, t in sentences])
-            for direction in (translator.directions.forward, translator.directions.backward)
+            for direction in translator.directions.both
         }
 
 

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import safetensors.torch
 import torch
@@ -28,6 +27,7 @@ from camit.networks import Features
 from camit.search.direction import Direction
 from camit.search.problem import Copy, Mixed, Phrase, Readers, Span
 from camit.search.rules import fitting_spellings
+from camit.spelling import Spellings
 
 FILE = "memory.safetensors"
 # What speaks for an entry at a step. Measured on held-out documents (gain of log-probability per 1,000
@@ -60,6 +60,10 @@ class Gate(nn.Module):
         self.context = nn.Parameter(torch.zeros(d_c))  # W_c
         self.bias = nn.Parameter(torch.tensor(-14.0))  # b
         self.evidence = nn.Parameter(torch.tensor([8.0, 0.5, 1.5, 2.0, 3.5]))
+
+    def prior(self, match: Match) -> Tensor:
+        """The evidence for entries that does not depend on the step. [entries]"""
+        return self.evidence[3] * match.found + self.evidence[4] * match.rarity
 
 
 class PaperGate(nn.Module):
@@ -138,20 +142,6 @@ def evidence(features: Features, keys: Keys, match: Match) -> Tensor:
     return torch.stack((s, c, features.attention @ match.pieces, found, rarity), dim=3)
 
 
-class Spellings(NamedTuple):
-    """The ways to write a word: behind a space, and behind an opening mark."""
-
-    spaced: tuple[Phrase, ...]
-    attached: tuple[Phrase, ...] = ()
-
-    def joined(self, other: Spellings) -> Spellings:
-        """These first, then the other ones."""
-        return Spellings(
-            tuple(dict.fromkeys(self.spaced + other.spaced)),
-            tuple(dict.fromkeys(self.attached + other.attached)),
-        )
-
-
 class MemoryReader:
     """The memory as one decoder reads it while it writes one source sentence.
 
@@ -213,7 +203,7 @@ class MemoryReader:
         offset = gate.bias.expand(len(ids)) if trust is None else gate.bias + trust
         if match is not None:
             weights.append(match.pieces.t() * k[2])
-            offset = offset + k[3] * match.found + k[4] * match.rarity
+            offset = offset + gate.prior(match)
         self._weights = F.pad(torch.cat(weights, dim=1), (0, 0, 0, 1))  # [entries + 1, d + d_c + source]
         self._offset = F.pad(offset, (0, 1))
 

@@ -181,7 +181,7 @@ class OnlineLearner:
         self._lessons: tuple[Lesson, ...] = ()
         network = translator.network
         self._plain = Directions.of(network, translator.target_vocabulary)  # which recall nothing
-        self._directions = self._plain.forward, self._plain.backward
+        self._directions = self._plain.both
         self._sentences: tuple[Kept, ...] = ()
         self._along_guard: dict[int, list[Recalled]] = {}  # by batch of the guard set and direction
         translator.set_recalls(None)

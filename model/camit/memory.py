@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -37,11 +36,13 @@ from camit.alignment import (
 )
 from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError, SessionError
-from camit.gate import AgreedReaders, Gates, Keys, Match, MemoryReader, Spellings
+from camit.gate import AgreedReaders, Gates, Keys, Match, MemoryReader
+from camit.glossary import read_glossary
 from camit.networks import Features
 from camit.search.problem import Phrase, Readers, Span
 from camit.search.scoring import follow, score
-from camit.text import SPACE, SPECIALS, UNK, Vocabulary, normalise, says_something
+from camit.spelling import Spellings, spellings_of
+from camit.text import SPECIALS, UNK, normalise, says_something
 from camit.translator import MAX_SOURCE_PIECES, Translator, copied_words
 
 Preset = Literal["default", "paper"]
@@ -95,6 +96,19 @@ class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     agreed: int = 0  # sentences confirmed later that have its source word, and this translation of it
     refused: int = 0  # or another one
     created: float = 0.0
+
+    @property
+    def term(self) -> str:
+        """What it stands for, as that stands in its sentence: its source words if they stand together, or
+        else the one that counts most; for a phrase, all from the first of them to the last."""
+        if self.sentence is None or not self.anchor:
+            return self.source
+        if self.whole and all(word in self.source for word, _ in self.anchor):
+            places = [(self.source.find(word), len(word)) for word, _ in self.anchor]
+            return self.source[min(places)[0] : max(at + length for at, length in places)]
+        words = sorted((word for word, _ in self.anchor), key=self.source.find)
+        together = ("".join(words), " ".join(words))
+        return next((term for term in together if term in self.source), self.anchor[0][0])
 
 
 @dataclass(frozen=True)
@@ -336,8 +350,8 @@ class RevisionMemory:
     def import_tsv(self, path: str | Path) -> tuple[MemoryEntry, ...]:
         """Rows `source<TAB>translation` of a glossary become entries; all rows are checked before any is
         added."""
-        rows = _read_tsv(Path(path))
-        known = {(_exported(e), e.text) for e in self._entries}
+        rows = read_glossary(Path(path))
+        known = {(e.term, e.text) for e in self._entries}
         new = {row: line for row, line in rows.items() if row not in known}
         room = self.settings.size - sum(entry.pinned for entry in self._entries)
         if len(new) > room:
@@ -354,7 +368,7 @@ class RevisionMemory:
 
     def export_tsv(self, path: str | Path) -> None:
         """Write all entries as `source<TAB>translation`, a file `import_tsv` reads again."""
-        lines = dict.fromkeys(f"{_exported(e)}\t{e.text}\n" for e in self._entries)
+        lines = dict.fromkeys(f"{e.term}\t{e.text}\n" for e in self._entries)
         check_writable(Path(path))
         write_atomically(Path(path), "".join(lines).encode())
 
@@ -378,7 +392,7 @@ class RevisionMemory:
             if not chosen:
                 return None
         keys = self._keys_of([self._entries[i] for i in chosen])
-        spellings = [_spellings(self._entries[i], self._translator.target_vocabulary) for i in chosen]
+        spellings = [self._spellings(self._entries[i]) for i in chosen]
         forward, backward = (
             MemoryReader(
                 direction,
@@ -390,9 +404,13 @@ class RevisionMemory:
                 cut=self.settings.cut,
                 trust=None if match is None else self._trust(chosen, match),
             )
-            for direction in (self._translator.directions.forward, self._translator.directions.backward)
+            for direction in self._translator.directions.both
         )
         return (Readers if paper else AgreedReaders)(forward, backward)
+
+    def _spellings(self, e: MemoryEntry) -> Spellings:
+        vocabulary, by_hand = self._translator.target_vocabulary, e.sentence is None
+        return spellings_of(vocabulary, e.text, e.target_pieces, e.start, e.stop, by_hand)
 
     def weights(self, draft: Known) -> MemoryWeights:
         """theta per token, r per token and entry along a draft, as the memory is read now.
@@ -455,7 +473,7 @@ class RevisionMemory:
     def _worn(self) -> tuple[Tensor, ...]:
         """The weights that lessons move, as they are now."""
         directions = self._translator.directions
-        return tuple(p.data for d in (directions.forward, directions.backward) for p in d.decoder.adaptable)
+        return tuple(p.data for d in directions.both for p in d.decoder.adaptable)
 
     def _index(self, entry: int) -> int:
         for at, e in enumerate(self._entries):
@@ -554,7 +572,7 @@ class RevisionMemory:
                 self._contexts |= {e.id: _pick(read, row, e) for e in sharing}
         found = [self._contexts[e.id] for e in entries]
         keys = {}
-        for d in (self._translator.directions.forward, self._translator.directions.backward):
+        for d in self._translator.directions.both:
             with torch.inference_mode():
                 s = d.decoder.finish(torch.stack([k[d.backward].place for k in found]))
             keys[d.backward] = Keys(s.clone(), torch.stack([k[d.backward].c for k in found]))
@@ -592,22 +610,19 @@ class RevisionMemory:
         whole = [self._entries[n].whole for n in worth]
         chosen, match = match_anchors(self._translator, source, anchors, whole)
         entries = [self._entries[worth[n]] for n in chosen]
-        meant = {at for at, entry in enumerate(entries) if entry.pinned or entry.sentence is None}
+        insisted = {at for at, entry in enumerate(entries) if entry.pinned or entry.sentence is None}
         # Of a word that was fixed again and again, the latest fixes say all there is to say.
         later: Counter[str] = Counter()
         latest = []
-        for at in reversed([at for at in range(len(entries)) if at not in meant]):
+        for at in reversed([at for at in range(len(entries)) if at not in insisted]):
             later[entries[at].text] += 1
             if later[entries[at].text] <= READ_OF_A_WORD:
                 latest.append(at)
         # Of all, those that speak for themselves most, before a decoder has said anything; then the latest.
         if len(latest) > READ:
-            found, rarity = self._gates.forward_gate.evidence[3:].tolist()
-            prior = (
-                self._trust([worth[n] for n in chosen], match) + found * match.found + rarity * match.rarity
-            )
+            prior = self._gates.forward_gate.prior(match) + self._trust([worth[n] for n in chosen], match)
             latest.sort(key=lambda at: -float(prior[at]))  # stable
-        read = sorted({*meant, *latest[:READ]})
+        read = sorted({*insisted, *latest[:READ]})
         return [worth[chosen[at]] for at in read], match.select(read)
 
     def _worth_reading(self, entry: MemoryEntry) -> bool:
@@ -662,38 +677,6 @@ def _pick(read: dict[bool, Features], row: int, entry: MemoryEntry) -> dict[bool
     return {b: _Context(f.place[row, at[b]].clone(), f.c[row, at[b]].clone()) for b, f in read.items()}
 
 
-def _spellings(entry: MemoryEntry, vocabulary: Vocabulary) -> Spellings:
-    """The ways to write the word of an entry."""
-    by_hand = entry.sentence is None
-    return _ways(vocabulary, entry.text, entry.target_pieces, entry.start, entry.stop, by_hand)
-
-
-@lru_cache(maxsize=4096)  # asked with every click, for every entry that matches
-def _ways(
-    vocabulary: Vocabulary, text: str, target: Phrase, start: int, stop: int, by_hand: bool
-) -> Spellings:
-    """A capital in the middle of a sentence belongs to the word; elsewhere it may be written with a small
-    letter too. What is part of "2,000" or "p.m." stays that."""
-    pieces = target[start:stop]
-    inside = start > 0 and not vocabulary.opens(target[start - 1])
-    if vocabulary.spaced and inside and not vocabulary.piece(pieces[0]).startswith(SPACE):
-        return Spellings((pieces,))
-    before = vocabulary.decode(target[:start])
-    opens = not by_hand and (not before or not (before[-1].isalnum() or before[-1] in ",;"))
-    if text.split()[0].islower():  # not "iPhone"
-        other = text[:1].upper() + text[1:]
-    else:
-        other = text[:1].lower() + text[1:] if opens and text[1:] == text[1:].lower() else text
-
-    def ways(*, attach: bool) -> tuple[Phrase, ...]:
-        as_typed, with_other = (tuple(vocabulary.encode(t, attach=attach)) for t in (text, other))
-        # Outside a word list only what was typed is known to be a word.
-        known = all(piece < len(vocabulary) for piece in with_other)
-        return tuple(dict.fromkeys((as_typed, with_other) if known else (as_typed,)))
-
-    return Spellings(ways(attach=False), ways(attach=True) if vocabulary.spaced else ())
-
-
 def _experience(entry: MemoryEntry) -> float:
     """Later sentences for an entry, less those against it. What was added by hand has its credit already:
     with more, it is written as the first word of a sentence, wherever it belongs."""
@@ -701,45 +684,6 @@ def _experience(entry: MemoryEntry) -> float:
     return min(balance, 0.0) if entry.sentence is None else balance
 
 
-def _exported(entry: MemoryEntry) -> str:
-    """The source term of an entry, as it stands in its sentence: its source words if they stand together,
-    or else the one that counts most; for a phrase, all from the first of them to the last."""
-    if entry.sentence is None or not entry.anchor:
-        return entry.source
-    if entry.whole and all(word in entry.source for word, _ in entry.anchor):
-        places = [(entry.source.find(word), len(word)) for word, _ in entry.anchor]
-        return entry.source[min(places)[0] : max(at + length for at, length in places)]
-    words = sorted((word for word, _ in entry.anchor), key=entry.source.find)
-    together = ("".join(words), " ".join(words))
-    return next((term for term in together if term in entry.source), entry.anchor[0][0])
-
-
 def _spaced(words: Iterable[str]) -> str:
     """Words in small letters, ready to be found among others."""
     return f" {' '.join(words)} ".lower()
-
-
-def _read_tsv(path: Path) -> dict[tuple[str, str], int]:
-    """The rows of a glossary, each with the number of its (last) line."""
-    try:
-        lines = path.read_text("utf-8-sig").split("\n")  # splitlines() knows ten more ends of a line
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path} cannot be read as a glossary ({error}); give UTF-8 text, source<TAB>translation."
-        ) from error
-    rows: dict[tuple[str, str], int] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or (line.startswith("#") and "\t" not in line):
-            continue
-        columns = line.split("\t")
-        if len(columns) < 2 or not columns[0].strip() or not columns[1].strip():
-            raise InputError(
-                f"{path}, line {number}: need source<TAB>translation, both non-empty; got {line!r}."
-            )
-        rows[
-            normalise(columns[0], what=f"{path}, line {number}"),
-            normalise(columns[1], what=f"{path}, line {number}"),
-        ] = number
-    if not rows:
-        raise InputError(f"{path} has no rows; a glossary has lines source<TAB>translation.")
-    return rows

@@ -77,7 +77,7 @@ def keep(
 
     with torch.inference_mode():
         sources = read_sources(network, directions, [source])
-        both = (reading(d, sources) for d in (directions.forward, directions.backward))
+        both = (reading(d, sources) for d in directions.both)
         return Kept(tuple(source), tuple(target), draft, *both)
 
 

@@ -141,7 +141,7 @@ class Searcher:
         self.readings.clear()
         problems = [Problem(row, self.sources.limit(row)) for row in range(len(self.sources.lengths))]
         known: dict[tuple[int, Phrase], list[float | None]] = {}
-        for side, direction in enumerate((self.directions.forward, self.directions.backward)):
+        for side, direction in enumerate(self.directions.both):
             few = self._search(direction, problems, self.settings.beam, sure=1, patience=PATIENCE)
             for row, written in ((row, written) for row, found in enumerate(few) for written in found):
                 logps = known.setdefault((row, direction.order(written.pieces)), [None, None])
@@ -326,7 +326,7 @@ class Searcher:
 
     def _both(self, requests: Sequence[Request]) -> list[Revision]:
         """All passes."""
-        forward, backward = self.directions.forward, self.directions.backward
+        forward, backward = self.directions.both
         rights = self._parts_read(forward, self._rights(requests))
         flat = [(n, right) for n, found in enumerate(rights) for right in _unique(found)]
         sides = self._lefts([requests[n] for n, _ in flat], [right for _, right in flat])
@@ -431,7 +431,7 @@ class Searcher:
 
     def _together(self, readers: Readers, rows: Sequence[int], sentences: Sequence[Phrase]) -> list[float]:
         """The same with a memory, where what a word is worth depends on what both decoders read."""
-        forward, backward = self.directions.forward, self.directions.backward
+        forward, backward = self.directions.both
         totals: list[float] = []
         for chosen in _slices(range(len(sentences)), sentences):
             self.check()

@@ -27,9 +27,13 @@ class Directions:
     recalls: tuple[Recall, Recall] | None = None  # of all earlier sentences, whatever the source
 
     @property
+    def both(self) -> tuple[Direction, Direction]:
+        return self.forward, self.backward
+
+    @property
     def recalling(self) -> bool:
         """Does either of them recall anything here?"""
-        return self.forward.recall is not None or self.backward.recall is not None
+        return any(direction.recall is not None for direction in self.both)
 
     def for_source(self, ids: Sequence[int]) -> Directions:
         """The same, each with what it recalls for one source."""
@@ -85,7 +89,7 @@ def read_sources(network: Network, directions: Directions, sentences: Sequence[S
     padded = [[*ids, *[PAD] * (longest - len(ids))] for ids in sentences]
     with threads_for(longest * len(sentences)):
         encoded = network.encode(torch.tensor(padded, device=network.device))
-        forward, backward = (d.decoder.start(encoded) for d in (directions.forward, directions.backward))
+        forward, backward = (d.decoder.start(encoded) for d in directions.both)
     return Sources(encoded, forward, backward, tuple(map(tuple, sentences)))
 
 

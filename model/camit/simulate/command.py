@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import msgspec
 import typer
@@ -25,6 +25,7 @@ from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError
 from camit.search.revise import Settings
 from camit.simulate.elsewhere import elsewhere as drift_elsewhere
+from camit.simulate.history import Preset
 from camit.simulate.metrics import compare, later_half
 from camit.simulate.report import Page, curves, write_results
 from camit.simulate.run import Experiment, Run, prepare
@@ -54,6 +55,9 @@ def simulate(
     revisions: Annotated[int, typer.Option(help="At most so many revisions of a sentence.")] = 4,
     memory: Annotated[bool, typer.Option("--memory", help="Remember fixes over a document.")] = False,
     learning: Annotated[bool, typer.Option("--learning", help="Learn online over a document.")] = False,
+    preset: Annotated[
+        str, typer.Option(help="Of memory and learning: default, or paper for the paper's own.")
+    ] = "default",
     limit: Annotated[
         int | None, typer.Option(help="Only so many lines of a corpus that is given without =LINES.")
     ] = None,
@@ -112,6 +116,8 @@ def simulate(
         raise InputError(f"unknown format {form!r}; choose one of {', '.join(FORMATS)}.")
     if confirmed not in ("reference", "screen"):
         raise InputError(f"confirmed must be reference or screen, not {confirmed!r}.")
+    if preset not in get_args(Preset):
+        raise InputError(f"unknown preset {preset!r}; choose one of {', '.join(get_args(Preset))}.")
     if len(corpus) > 1 and results is None:
         raise InputError("several corpora need --results; give one --corpus for a single run or table.")
     base = Experiment(
@@ -122,6 +128,7 @@ def simulate(
         revisions=revisions,
         memory=memory,
         learning=learning,
+        preset="paper" if preset == "paper" else "default",
         limit=limit,
         lowercase=lowercase,
         no_change_is_a_candidate=may_pass,
@@ -248,7 +255,7 @@ def summary(run: Run) -> Table:
         for q in f.revisions
     ]
     s = run.settings
-    history = (" +memory" if s.memory else "") + (" +learning" if s.learning else "")
+    history = _history(s)
     notes = [
         f"revisions per sentence {f.revisions_per_sentence:.2f}, success rate {100 * f.success_rate:.1f} %, "
         f"WSR {f.wsr:.3f}, MAR {f.mar:.3f}, KSMR {f.ksmr:.3f}",
@@ -351,8 +358,8 @@ def _progress() -> Progress:
 
 def _announcer(bars: Progress) -> Callable[[Experiment, int], Progressing]:
     def announce(experiment: Experiment, lines: int) -> Progressing:
-        history = (" +memory" if experiment.memory else "") + (" +learning" if experiment.learning else "")
-        task = bars.add_task(f"{Path(experiment.corpus).name}  {experiment.protocol}{history}", total=lines)
+        name = f"{Path(experiment.corpus).name}  {experiment.protocol}{_history(experiment)}"
+        task = bars.add_task(name, total=lines)
         return lambda done: bars.advance(task, done)
 
     return announce
@@ -366,3 +373,9 @@ def _command_line() -> str:
 def _without_directories(word: str) -> str:
     option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
     return option + equals + (Path(value).name if "/" in value else value)
+
+
+def _history(settings: Experiment) -> str:
+    """What carries over from line to line."""
+    parts = " +memory" * settings.memory + " +learning" * settings.learning
+    return f"{parts} ({settings.preset}'s)" if parts and settings.preset != "default" else parts

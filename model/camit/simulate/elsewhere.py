@@ -68,7 +68,12 @@ def elsewhere(
 
     def history(*, memory: bool, learning: bool) -> History:
         return History(
-            translator, rules.judge, memory=memory, learning=learning, confirmed=experiment.confirmed
+            translator,
+            rules.judge,
+            memory=memory,
+            learning=learning,
+            preset=experiment.preset,
+            confirmed=experiment.confirmed,
         )
 
     before = effect(history(memory=False, learning=False))
@@ -97,7 +102,7 @@ def _loss(translator: Translator, lines: Sequence[Pair]) -> float:
         target = tuple(translator.target_vocabulary.encode(line.target))
         sources = translator.read([translator.encode_source(line.source)])
         directions = sources.bind(translator.directions)
-        for direction in (directions.forward, directions.backward):
+        for direction in directions.both:
             total -= float(score(direction, sources.start(direction), [0], [target]).logp.sum())
             places += len(target) + 1
     return total / places

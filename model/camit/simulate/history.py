@@ -17,6 +17,7 @@ from camit.simulate.users import Judge, Reference, matches
 from camit.text import Vocabulary
 from camit.translator import Translator
 
+Preset = Literal["default", "paper"]  # see RevisionMemory and OnlineLearner
 # What a person confirms in the end: the reference (they finish by hand), or what is on the screen after the
 # last revision.
 Confirmed = Literal["reference", "screen"]
@@ -26,13 +27,20 @@ class History:
     """Memory and learner over a document. With both off nothing is remembered, and lines are independent."""
 
     def __init__(
-        self, translator: Translator, judge: Judge, *, memory: bool, learning: bool, confirmed: Confirmed
+        self,
+        translator: Translator,
+        judge: Judge,
+        *,
+        memory: bool,
+        learning: bool,
+        preset: Preset,
+        confirmed: Confirmed,
     ) -> None:
         self._translator = translator
         self._judge = judge
         self._confirmed = confirmed
-        self._memory = RevisionMemory(translator) if memory else None
-        self._learner = OnlineLearner(translator) if learning else None
+        self._memory = RevisionMemory(translator, preset=preset) if memory else None
+        self._learner = OnlineLearner(translator, preset=preset) if learning else None
 
     def readers(self, source: str) -> Readers | None:
         return self._memory.readers(source) if self._memory is not None else None

@@ -32,7 +32,7 @@ from camit.gate import FILE as GATES
 from camit.guard import GUARD, REPLAY
 from camit.search.revise import Settings
 from camit.simulate.corpus import read_lines, with_capitals
-from camit.simulate.history import Confirmed, History
+from camit.simulate.history import Confirmed, History, Preset
 from camit.simulate.metrics import Figures, Lexicon, Sentence, figures, record
 from camit.simulate.protocols import protocol
 from camit.simulate.rounds import Rules
@@ -43,8 +43,8 @@ from camit.translator import MAX_SOURCE_PIECES, Translator, check_beam, load
 SHARE = 16  # independent lines played together
 # The files of this package that results depend on.
 PLAYING = (
-    *(f"{name}.py" for name in ("alignment", "checkpoint", "corpus", "gate", "learning", "memory", "plan")),
-    *(f"{name}.py" for name in ("text", "tokens", "translator")),
+    *(f"{name}.py" for name in ("alignment", "checkpoint", "corpus", "gate", "guard", "learning", "memory")),
+    *(f"{name}.py" for name in ("plan", "recollection", "spelling", "text", "tokens", "translator")),
     "networks/*.py",
     "search/*.py",
     *(f"simulate/{name}.py" for name in ("corpus", "history", "metrics", "protocols", "rounds", "run")),
@@ -63,6 +63,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     revisions: int = 4
     memory: bool = False
     learning: bool = False
+    preset: Preset = "default"  # of both
     limit: int | None = None  # so many lines
     skip: int = 0  # after so many that are left out
     lowercase: bool | None = None  # None: as the corpus looks
@@ -246,6 +247,7 @@ def play_share(
             rules.judge,
             memory=experiment.memory,
             learning=experiment.learning,
+            preset=experiment.preset,
             confirmed=experiment.confirmed,
         )
         rounds = []

@@ -196,10 +196,7 @@ def _read(translator: Translator, document: Document) -> dict[bool, list[_Senten
         batch = pairs[first : first + BATCH]
         sources = translator.read([ids for _, ids, _ in batch])
         targets = [pieces for _, _, pieces in batch]
-        scored = {
-            d.backward: score(d, sources.start(d), range(len(batch)), targets)
-            for d in (directions.forward, directions.backward)
-        }
+        scored = {d.backward: score(d, sources.start(d), range(len(batch)), targets) for d in directions.both}
         for row, (source, ids, pieces) in enumerate(batch):
             n = len(pieces)
             features = {
@@ -217,7 +214,7 @@ def _read(translator: Translator, document: Document) -> dict[bool, list[_Senten
             words = vocabulary.words(pieces)
             slices = tuple((word.start, word.stop) for word in words)
             mirrored = tuple((n - stop, n - start) for start, stop in reversed(slices))
-            for d in (directions.forward, directions.backward):
+            for d in directions.both:
                 result[d.backward].append(
                     _Sentence(
                         source,
