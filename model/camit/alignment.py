@@ -1,7 +1,8 @@
 """Which source words a target word stands for, as both decoders tell it.
 
 The paper's memory knows where a fix was made only by decoding states. Here an entry also has *anchors*, its
-source words: it is read only where one of them stands, or for a phrase where all do.
+source words: it is read only where one of them stands. A phrase has one, all the source text from the first
+of the words it stands for to the last.
 
 Attention says where to look for them, but spreads: for a rare word it may rest as much on its neighbours. So
 the decoders are also asked what becomes of the word without each source word it may stand for. Over 619
@@ -177,31 +178,38 @@ def stands_for(translator: Translator, source: str, target: str) -> list[tuple[s
     return [tuple(word for word, _ in anchor) for anchor in anchors]
 
 
+def stretch(source: str, language: str, words: Iterable[str]) -> str:
+    """The text, without spaces, from the first of these words of a source to the last."""
+    characters = Characters(source, language)
+    spans = [(at, at + len(word)) for word in words for at in characters.find(word)]
+    return characters.text[min(spans)[0] : max(stop for _, stop in spans)]
+
+
 class Characters:
     """A source without its spaces, and where the words of an anchor stand in it.
 
     Where a language has spaces, a word stands between words: there is no "he" in "the cat". Where it has
     none, another sentence may be cut into other words, and every place counts, but for one inside a foreign
-    word or a number: there is no "US" in 坐BUS去.
+    word or a number: there is no "US" in 坐BUS去, and no 三点 in 十三点 or 三点半.
     """
 
     def __init__(self, source: str, language: str) -> None:
         words = source.split()
-        self._text = "".join(words)
+        self.text = "".join(words)
         ends = set(accumulate(map(len, words)))
         if language in UNSPACED_LANGUAGES:
-            inside = (at for at in range(1, len(self._text)) if _one_run(*self._text[at - 1 : at + 1]))
-            self._edges = set(range(len(self._text) + 1)) - (set(inside) - ends)
+            inside = (at for at in range(1, len(self.text)) if _one_run(self.text, at))
+            self._edges = set(range(len(self.text) + 1)) - (set(inside) - ends)
         else:
             self._edges = {0, *accumulate(len(word) for word, _ in screen_words(source, language))}
 
     def find(self, word: str) -> list[int]:
-        if word not in self._text:  # nearly always: a memory has many words, a sentence few
+        if word not in self.text:  # nearly always: a memory has many words, a sentence few
             return []
         return [
             at
-            for at in range(len(self._text))
-            if self._text.startswith(word, at) and {at, at + len(word)} <= self._edges
+            for at in range(len(self.text))
+            if self.text.startswith(word, at) and {at, at + len(word)} <= self._edges
         ]
 
     def find_all(self, words: Iterable[str]) -> Places:
@@ -209,16 +217,10 @@ class Characters:
         return {word: places for word in set(words) if (places := self.find(word))}
 
 
-def standing(anchor: tuple[Anchor, ...], whole: bool, places: Places) -> tuple[Anchor, ...]:
-    """Those of the source words of an entry that stand here; none where it is a phrase and one is missing."""
-    here = tuple((word, weight) for word, weight in anchor if word in places)
-    return () if whole and len(here) < len(anchor) else here
-
-
-def meant(found: Places, anchors: Iterable[tuple[tuple[Anchor, ...], bool]]) -> Places:
-    """Without places inside longer words for which one of these entries, each with whether it needs all its
-    words, has something to offer: 北京 in 北京大学 is not meant."""
-    longer = {word for anchor, whole in anchors for word, _ in standing(anchor, whole, found)}
+def meant(found: Places, anchors: Iterable[tuple[Anchor, ...]]) -> Places:
+    """Without places inside longer words for which one of these entries has something to offer: 北京 in
+    北京大学 is not meant."""
+    longer = {word for anchor in anchors for word, _ in anchor if word in found}
     spans = [(at, at + len(word)) for word in longer for at in found[word]]
 
     def alone(at: int, stop: int) -> bool:
@@ -228,40 +230,34 @@ def meant(found: Places, anchors: Iterable[tuple[tuple[Anchor, ...], bool]]) -> 
     return {word: places for word, places in left.items() if places}
 
 
-def _one_run(left: str, right: str) -> bool:
-    """Are they letters of an alphabet side by side, or digits?"""
+def _one_run(text: str, at: int) -> bool:
+    """Do letters of an alphabet stand on both sides of this place, or parts of a number?"""
+    left, right = text[at - 1], text[at]
 
     def letter(character: str) -> bool:
         return character.lower() != character.upper()
 
-    return (letter(left) and letter(right)) or (left.isdigit() and right.isdigit())
+    half = right == "半" and at > 1 and text[at - 2].isnumeric()  # 三点半, 两年半
+    return (letter(left) and letter(right)) or (left.isnumeric() and right.isnumeric()) or half
 
 
 def match_anchors(
-    translator: Translator,
-    source: str,
-    anchors: Sequence[tuple[Anchor, ...]],
-    whole: Sequence[bool] | None = None,
+    translator: Translator, source: str, anchors: Sequence[tuple[Anchor, ...]]
 ) -> tuple[list[int], Match]:
-    """Which of the entries with these anchors have one of their source words in this source, and where.
-
-    `whole`: entries that need them all.
-    """
+    """Which of the entries with these anchors have one of their source words in this source, and where."""
     characters = Characters(source, translator.source_language)
     vocabulary = translator.source_vocabulary
     owners: list[int] = []  # the piece each character belongs to
     ids = vocabulary.encode(source)
     for row, index in enumerate(ids):
         owners.extend([row] * vocabulary.characters(index))
-    needed = whole or [False] * len(anchors)
-    found_at = characters.find_all(word for anchor in anchors for word, _ in anchor)
-    places = meant(found_at, zip(anchors, needed, strict=True))
+    places = meant(characters.find_all(word for anchor in anchors for word, _ in anchor), anchors)
     cover = {w: [o for at in found for o in owners[at : at + len(w)]] for w, found in places.items()}
     rareness = {word: vocabulary.rarity(vocabulary.encode(word)) for word in places}
     chosen: list[int] = []
     columns, found, rarity, times = [], [], [], []
     for n, anchor in enumerate(anchors):
-        here = standing(anchor, needed[n], places)
+        here = [(word, weight) for word, weight in anchor if word in places]
         if not here:
             continue
         column = torch.zeros(len(ids))
@@ -270,6 +266,6 @@ def match_anchors(
         columns.append(column)
         found.append(sum(weight for _, weight in here) / sum(weight for _, weight in anchor))
         rarity.append(max(rareness[word] for word, _ in here))
-        times.append((min if needed[n] else max)(len(places[word]) for word, _ in here))
+        times.append(max(len(places[word]) for word, _ in here))
     pieces = torch.stack(columns, dim=1) if columns else torch.zeros(len(ids), 0)
     return chosen, Match(pieces, torch.tensor(found), torch.tensor(rarity), tuple(times))

@@ -10,6 +10,7 @@ what lessons do not move of them is kept at hand.
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +33,7 @@ from camit.alignment import (
     match_anchors,
     meant,
     read_along,
-    standing,
+    stretch,
 )
 from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError, SessionError
@@ -89,8 +90,8 @@ class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     stop: int
     pieces: Phrase
     target_pieces: Phrase
-    anchor: tuple[Anchor, ...]  # the source words it stands for, and how surely
-    whole: bool = False  # a phrase: it is offered only where all of them stand
+    # The source words it stands for, and how surely; for a phrase, one: all the text that it stands for.
+    anchor: tuple[Anchor, ...]
     pinned: bool = False
     copies: int = 0
     agreed: int = 0  # sentences confirmed later that have its source word, and this translation of it
@@ -100,15 +101,13 @@ class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     @property
     def term(self) -> str:
         """What it stands for, as that stands in its sentence: its source words if they stand together, or
-        else the one that counts most; for a phrase, all from the first of them to the last."""
+        else the one that counts most."""
         if self.sentence is None or not self.anchor:
             return self.source
-        if self.whole and all(word in self.source for word, _ in self.anchor):
-            places = [(self.source.find(word), len(word)) for word, _ in self.anchor]
-            return self.source[min(places)[0] : max(at + length for at, length in places)]
         words = sorted((word for word, _ in self.anchor), key=self.source.find)
-        together = ("".join(words), " ".join(words))
-        return next((term for term in together if term in self.source), self.anchor[0][0])
+        spaced = (r"\s*".join(map(re.escape, text)) for text in ("".join(words), self.anchor[0][0]))
+        found = (re.search(text, self.source) for text in spaced)
+        return next((term[0] for term in found if term), self.anchor[0][0])
 
 
 @dataclass(frozen=True)
@@ -236,11 +235,8 @@ class RevisionMemory:
         spans: Sequence[Span],
         sentence: int | None,
     ) -> tuple[MemoryEntry, ...]:
-        """Remember the fixes of a confirmed sentence; `spans` are slices of its pieces.
-
-        Of a phrase that stands for many source words, as when a sentence is typed anew, its words are
-        remembered one by one.
-        """
+        """Remember the fixes of a confirmed sentence; `spans` are slices of its pieces. See `_anchored` for
+        what is remembered of a phrase."""
         vocabulary = self._translator.target_vocabulary
         worth = [
             (start, stop)
@@ -256,7 +252,7 @@ class RevisionMemory:
         anchored = self._anchored(source, source_ids, target_pieces, worth, read)
         now = time.time()
         new = []
-        for (start, stop), (anchor, whole) in anchored.items():
+        for (start, stop), anchor in anchored.items():
             new.append(
                 MemoryEntry(
                     id=self._next_id,
@@ -269,7 +265,6 @@ class RevisionMemory:
                     pieces=tuple(target_pieces[start:stop]),
                     target_pieces=tuple(target_pieces),
                     anchor=anchor,
-                    whole=whole,
                     created=now,
                 )
             )
@@ -536,25 +531,43 @@ class RevisionMemory:
         pieces: Phrase,
         spans: Sequence[Span],
         read: Mapping[bool, Features],
-    ) -> dict[Span, tuple[tuple[Anchor, ...], bool]]:
-        """What to remember of these slices: with the source words it stands for, and whether it needs them
-        all. A phrase needs those of its rarer words; one that would need too many is remembered by these."""
-        vocabulary = self._translator.target_vocabulary
+    ) -> dict[Span, tuple[Anchor, ...]]:
+        """What to remember of these slices, marks at their ends left out, with the source words it stands
+        for.
+
+        A phrase, once begun, is written to its end, so it stands for all the source text that its words look
+        at, and is offered nowhere else: or else "he was dead" would come for 他没死. What is special in it is
+        remembered on its own, too: each of its rarer words, or several side by side that stand for one source
+        word. A phrase that looks at more than a few source words is remembered by these alone.
+        """
+        vocabulary, language = self._translator.target_vocabulary, self._translator.source_language
         words = [(w.start, w.stop) for w in vocabulary.words(pieces) if says_something(w.text)]
-        rarer = [word for word in words if not vocabulary.is_common(pieces[slice(*word)])]
-        inside = {span: [word for word in rarer if span[0] <= word[0] < span[1]] for span in spans}
-        asked = list(dict.fromkeys([*spans, *chain(*inside.values())]))
+        inside = [[word for word in words if start <= word[0] < stop] for start, stop in spans]
+        asked = list(dict.fromkeys(chain(*inside)))
         found = find_anchors(self._translator, source, source_ids, pieces, asked, read)
         anchors = dict(zip(asked, found, strict=True))
-        anchored: dict[Span, tuple[tuple[Anchor, ...], bool]] = {}
-        for span in spans:
-            needed = dict(anchor for word in inside[span] for anchor in anchors[word][:1])
-            if len(inside[span]) < 2:
-                anchored[span] = anchors[span], False
-            elif len(needed) <= ANCHORS:
-                anchored[span] = tuple(needed.items()), True
-            else:
-                anchored |= {word: (anchors[word], False) for word in inside[span]}
+        anchored: dict[Span, tuple[Anchor, ...]] = {}
+
+        def stands_for(part: Sequence[Span]) -> set[str]:
+            return {anchor[0] for word in part for anchor in anchors[word][:1]}
+
+        def remember(part: Sequence[Span]) -> None:
+            looked_at = stands_for(part)
+            if len(part) == 1:
+                anchored[part[0]] = anchors[part[0]]
+            elif 0 < len(looked_at) <= ANCHORS:
+                anchored[part[0][0], part[-1][1]] = ((stretch(source, language, looked_at), 1.0),)
+
+        for mine in filter(None, inside):
+            remember(mine)
+            runs: list[list[Span]] = []
+            for word in (word for word in mine if not vocabulary.is_common(pieces[slice(*word)])):
+                if runs and runs[-1][-1][1] == word[0] and stands_for(runs[-1]) == stands_for([word]):
+                    runs[-1].append(word)
+                else:
+                    runs.append([word])
+            for run in runs:
+                remember(run)
         return anchored
 
     def _keys_of(self, entries: Sequence[MemoryEntry]) -> dict[bool, Keys]:
@@ -584,11 +597,10 @@ class RevisionMemory:
         said = _spaced(word.text for word in self._translator.target_vocabulary.words(target_pieces))
 
         found = characters.find_all(word for entry in self._entries for word, _ in entry.anchor)
-        places = meant(found, ((e.anchor, e.whole) for e in self._entries if self._worth_reading(e)))
+        places = meant(found, (e.anchor for e in self._entries if self._worth_reading(e)))
 
         def judged(entry: MemoryEntry) -> MemoryEntry:
-            needed = entry.anchor if entry.whole else entry.anchor[:1]
-            if not standing(needed, entry.whole, places):
+            if not any(word in places for word, _ in entry.anchor[:1]):
                 return entry
             if _spaced(word.text for word in self._translator.target_vocabulary.words(entry.pieces)) in said:
                 return msgspec.structs.replace(entry, agreed=entry.agreed + 1)
@@ -607,8 +619,7 @@ class RevisionMemory:
         """The entries worth reading whose source words stand in this source, and where."""
         worth = [n for n, e in enumerate(self._entries) if self._worth_reading(e)]
         anchors = [self._entries[n].anchor for n in worth]
-        whole = [self._entries[n].whole for n in worth]
-        chosen, match = match_anchors(self._translator, source, anchors, whole)
+        chosen, match = match_anchors(self._translator, source, anchors)
         entries = [self._entries[worth[n]] for n in chosen]
         insisted = {at for at, entry in enumerate(entries) if entry.pinned or entry.sentence is None}
         # Of a word that was fixed again and again, the latest fixes say all there is to say.

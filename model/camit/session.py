@@ -372,7 +372,8 @@ class Session:
         try:
             self.memory.count_copies(token.copied_from for token in version.tokens)
             if self.memory.enabled:
-                spans = planning.written(version, self.translator.target_vocabulary)
+                first = self.ledger.pages[draft.id].history.versions[0]
+                spans = planning.written(version, self.translator.target_vocabulary, first)
                 ids = self.translator.encode_source(draft.source)
                 self.memory.write(draft.source, ids, version.pieces, spans, draft.id)
             now = self.memory.snapshot()
