@@ -55,6 +55,7 @@ class Places(NamedTuple):
     last: Tensor  # [places] the piece before it
     wanted: Tensor  # [places] the piece that stands there
     end: Tensor  # [places] bool: it is the end of a sentence
+    attention: Tensor  # [places, source]
 
     def cut(self, start: int, stop: int) -> Places:
         return Places(*(x[start:stop] for x in self))
@@ -68,7 +69,7 @@ def places_along(direction: Direction, start: State, targets: Sequence[Phrase]) 
     end = direction.decoder.last_piece
     said = [piece for pieces in targets for piece in (*direction.feed(direction.order(pieces)), end)]
     wanted = torch.tensor(said, device=device)
-    return Places(features.place[real], features.last[real], wanted, wanted == end)
+    return Places(features.place[real], features.last[real], wanted, wanted == end, features.attention[real])
 
 
 @dataclass(eq=False)

@@ -541,10 +541,11 @@ class OnlineLearner:
             ):
                 compared = torch.split(direction.decoder.compared(places.place), lengths)
                 begins = torch.split(direction.begins(places.last), lengths)
+                looks = torch.split(places.attention, lengths)
                 heres = [recall.for_source(ids) for ids in batch.ids]
                 found = [
-                    Recalled.nothing(begin) if here is None else here.at(place, begin)
-                    for here, place, begin in zip(heres, compared, begins, strict=True)
+                    Recalled.nothing(begin) if here is None else here.at(place, begin, look[:, : len(ids)])
+                    for here, place, begin, look, ids in zip(heres, compared, begins, looks, batch.ids, strict=True)
                 ]
                 along.append(Recalled.joined(found))
             self._along_guard[number] = along

@@ -47,7 +47,7 @@ class Direction:
     def recalled(self, features: Features) -> Recalled:
         """What is recalled at places with these features."""
         assert self.recall is not None
-        return self.recall.at(self.decoder.compared(features.place), self.begins(features.last))
+        return self.recall.at(self.decoder.compared(features.place), self.begins(features.last), features.attention)
 
     def begins(self, last: Tensor) -> Tensor:
         """For pieces [...] that were read last: which would begin a new token next to them? The end of the

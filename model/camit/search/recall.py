@@ -53,6 +53,8 @@ LEAST = 1e-30  # of probability, so that it has a logarithm
 SUPPORT = 0.7  # of the attention at a place must have been on pieces that this source has too
 
 
+import os
+MUTUAL = float(os.environ.get("MUTUAL", 0))
 NOBODY = -1  # stands for the draft of a sentence that came from none
 
 
@@ -125,6 +127,13 @@ class Looks(NamedTuple):
     sign: Tensor  # [rows] what the piece is part of, see `Vocabulary.signs`
     attention: Tensor  # [rows]
 
+    def had(self, signs: Sequence[int], places: int) -> Tensor:
+        """Which of these pieces of another source the sentence of each place has, too. [pieces, places]"""
+        return torch.stack([
+            self.attention.new_zeros(places).index_fill(0, self.place[self.sign == sign], float(sign != UNK))
+            for sign in signs
+        ])
+
     def support(self, signs: Sequence[int], places: int) -> Tensor:
         """The part of the attention at each place that was on what this source has, too. [places]"""
         # By a table and index_select: ten times as fast as isin and indexing, and every click waits for it.
@@ -167,8 +176,9 @@ class Recall:
         ends = self.begun & speaks.roll(1)  # behind a word that may be recalled
         here = _latest(supported | ends, HERE) | _latest(spells, SPELLED) | _latest(self.pieces == PAD, ENDS)
         chosen = here.nonzero().squeeze(1)
-        kept = (self.keys, self.pieces, self.begun, speaks, self.drafts)
-        return Here(*(x.index_select(0, chosen) for x in kept))
+        kept = (self.keys, self.pieces, self.begun, speaks, self.drafts, speaks & ~spells)
+        had = self.looks.had(self.source.signs(ids), len(self.keys))
+        return Here(*(x.index_select(0, chosen) for x in kept), had.index_select(1, chosen))
 
 
 def _latest(places: Tensor, most: int) -> Tensor:
@@ -185,10 +195,14 @@ class Here(NamedTuple):
     begun: Tensor  # [places] bool, see `Recall`
     speaks: Tensor  # [places] bool: the piece may be recalled; else only that a new token began
     drafts: Tensor  # [places]
+    bound: Tensor  # [places] bool
+    had: Tensor  # [source, places]
 
-    def at(self, place: Tensor, begins: Tensor) -> Recalled:
+    def at(self, place: Tensor, begins: Tensor, attention: Tensor) -> Recalled:
         """What is recalled at places [..., d_p] where these pieces would begin a new token."""
         near = unit(place) @ self.keys.t()
+        if MUTUAL:
+            near = near.masked_fill(((attention @ self.had) < MUTUAL) & self.bound, -1.0)
         cosines, at = near.topk(min(NEIGHBOURS, len(self.pieces)), dim=-1)
         trust = MOST * torch.sigmoid(STEEPNESS * (cosines[..., :1] - NEAR))
         shares = torch.softmax(SHARPNESS * cosines, dim=-1) * trust
