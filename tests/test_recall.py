@@ -15,7 +15,7 @@ from camit.errors import InputError, SessionError
 from camit.learning import LearningSettings, OnlineLearner
 from camit.recollection import PLACES, Kept, Reading, keep, recalls, with_sentence
 from camit.search.problem import Phrase
-from camit.search.recall import HERE, MOST, Here, Looks, Recall, Recalled
+from camit.search.recall import HERE, MOST, Here, Looks, Recall, Recalled, SourceSigns
 from camit.search.scoring import Directions, follow, score
 from camit.text import EOS, PAD, SPECIALS, UNK
 from camit.translator import Translator
@@ -47,7 +47,8 @@ def recalling(translator: Translator, *sentences: Kept) -> Translator:
 
 def here_of(keys: torch.Tensor, pieces: torch.Tensor) -> Here:
     """Places that speak, none of which is inside a word."""
-    return Here(keys, pieces, pieces >= 0, pieces != PAD, torch.arange(len(keys)))
+    every = pieces >= 0
+    return Here(keys, pieces, every, pieces != PAD, torch.arange(len(keys)), every, torch.ones(1, len(keys)))
 
 
 def recall_of(pieces: torch.Tensor, looks: Looks, inner: int | None = None) -> Recall:
@@ -55,7 +56,10 @@ def recall_of(pieces: torch.Tensor, looks: Looks, inner: int | None = None) -> R
     count = torch.arange(len(pieces))
     goes_on = count == (-1 if inner is None else inner)
     source = tiny_translator(words=True).source_vocabulary
-    return Recall(torch.eye(len(pieces)), pieces, ~goes_on, goes_on, count, looks, source)
+    one = torch.zeros_like(count)  # sentence
+    sources = SourceSigns(looks.sign, torch.zeros_like(looks.sign))
+    keys = torch.eye(len(pieces))
+    return Recall(keys, pieces, ~goes_on, goes_on, count, looks, one, sources, source)
 
 
 def some_recall(count: int = 50, d: int = 8, size: int = 12) -> Here:
@@ -64,9 +68,12 @@ def some_recall(count: int = 50, d: int = 8, size: int = 12) -> Here:
     return here_of(keys / keys.norm(dim=1, keepdim=True), torch.randint(4, size, (count,)))
 
 
-def at(here: Here, place: torch.Tensor, size: int = 12) -> Recalled:
-    """Where every piece is a token."""
-    return here.at(place, torch.ones(*place.shape[:-1], size, dtype=torch.bool))
+def at(here: Here, place: torch.Tensor, begins: torch.Tensor | None = None) -> Recalled:
+    """Where every piece is a token, if nothing else is said, and the decoder looks at the first piece of the
+    source."""
+    if begins is None:
+        begins = torch.ones(*place.shape[:-1], 12, dtype=torch.bool)
+    return here.at(place, begins, torch.eye(len(here.shared))[0].expand(*place.shape[:-1], -1))
 
 
 # One decoder
@@ -103,7 +110,7 @@ def test_where_a_sentence_ended_it_is_left_to_the_network_whether_to_end() -> No
     logp = torch.log_softmax(torch.randn(12), dim=0)
     assert at(recall, torch.eye(8)[2]).mix(logp) == pytest.approx(logp, abs=1e-4)
     begins = torch.arange(12) % 2 == 0
-    ended = recall.at(torch.eye(8)[2], begins).mix(logp)
+    ended = at(recall, torch.eye(8)[2], begins).mix(logp)
     assert bool((ended[begins] > logp[begins]).all() and (ended[~begins] < logp[~begins]).all())
     translator = recalling(chinese(), kept(chinese(), SOURCE, TARGET))
     for recalled, direction in zip(
@@ -186,7 +193,7 @@ def test_behind_a_recalled_word_a_new_one_begins_even_if_it_may_not_be_said_whic
     assert here is not None and here.speaks.tolist() == [True, False]
     begins = torch.arange(12) >= 8
     logp = torch.log_softmax(torch.randn(12), dim=0)
-    recalled = here.at(torch.eye(2)[1], begins)
+    recalled = at(here, torch.eye(2)[1], begins)
     mixed = recalled.mix(logp).exp()
     assert float(mixed.sum()) == pytest.approx(1.0, abs=1e-5)
     assert float(mixed[~begins].sum()) < 0.5 * float(logp.exp()[~begins].sum())
@@ -196,10 +203,26 @@ def test_behind_a_recalled_word_a_new_one_begins_even_if_it_may_not_be_said_whic
     assert alone.exp() == pytest.approx(mixed, abs=1e-5)
 
 
+def test_a_place_speaks_only_while_the_decoder_looks_at_what_both_sources_have() -> None:
+    looks = Looks(torch.tensor([0, 0]), torch.tensor([5, 6]), torch.tensor([0.9, 0.1]))
+    here = recall_of(torch.tensor([10]), looks).for_source([5, 7])
+    assert here is not None and here.shared.tolist() == [[1.0], [0.0]]
+    logp = torch.log_softmax(torch.zeros(12), dim=0)
+    begins = torch.ones(12, dtype=torch.bool)
+    for attention, recalled in (([0.8, 0.2], True), ([0.6, 0.4], False)):
+        mixed = here.at(torch.eye(1)[0], begins, torch.tensor(attention)).mix(logp)
+        assert (float(mixed[10].exp()) > 0.5) == recalled
+
+
+def test_two_unknown_words_have_nothing_in_common() -> None:
+    signs = SourceSigns(torch.tensor([UNK, 5, 6]), torch.tensor([0, 0, 1]))
+    assert signs.shared([5, UNK, 6]).tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
+
+
 def test_what_began_a_word_is_not_recalled_inside_one() -> None:
     here = here_of(torch.eye(8), torch.arange(4, 12))
     logp = torch.log_softmax(torch.randn(12), dim=0)
-    mixed = here.at(torch.eye(8)[2], torch.arange(12) != 6).mix(logp)
+    mixed = at(here, torch.eye(8)[2], torch.arange(12) != 6).mix(logp)
     assert float(mixed[6]) <= float(logp[6])
 
 

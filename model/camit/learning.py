@@ -539,14 +539,13 @@ class OnlineLearner:
             for direction, recall, places in zip(
                 self._directions, self._translator.directions.recalls or (), read, strict=True
             ):
-                compared = torch.split(direction.decoder.compared(places.place), lengths)
-                begins = torch.split(direction.begins(places.last), lengths)
-                looks = torch.split(places.attention, lengths)
-                heres = [recall.for_source(ids) for ids in batch.ids]
-                found = [
-                    Recalled.nothing(begin) if here is None else here.at(place, begin, look[:, : len(ids)])
-                    for here, place, begin, look, ids in zip(heres, compared, begins, looks, batch.ids, strict=True)
-                ]
+                compared, begins = direction.decoder.compared(places.place), direction.begins(places.last)
+                asked = (torch.split(x, lengths) for x in (compared, begins, places.attention))
+                found = []
+                for ids, place, begin, attention in zip(batch.ids, *asked, strict=True):
+                    here = recall.for_source(ids)
+                    nothing = Recalled.nothing(begin)
+                    found.append(here.at(place, begin, attention[:, : len(ids)]) if here else nothing)
                 along.append(Recalled.joined(found))
             self._along_guard[number] = along
         return self._along_guard[number]

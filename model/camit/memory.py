@@ -532,13 +532,13 @@ class RevisionMemory:
         spans: Sequence[Span],
         read: Mapping[bool, Features],
     ) -> dict[Span, tuple[Anchor, ...]]:
-        """What to remember of these slices, marks at their ends left out, with the source words it stands
-        for.
+        """What to remember of these slices, with the source words it stands for.
 
-        A phrase, once begun, is written to its end, so it stands for all the source text that its words look
-        at, and is offered nowhere else: or else "he was dead" would come for 他没死. What is special in it is
-        remembered on its own, too: each of its rarer words, or several side by side that stand for one source
-        word. A phrase that looks at more than a few source words is remembered by these alone.
+        A phrase goes from the first of its rarer words to the last. Once begun, it is written to its end, so
+        it stands for all the source text that its words look at, and is offered nowhere else: or else "said
+        he was dead" would come for 说他没死. Its rarer words, or several side by side that stand for one
+        source word, are remembered on their own, too, if they do not stand for the same as the phrase. One
+        that looks at more than a few source words is remembered by these alone.
         """
         vocabulary, language = self._translator.target_vocabulary, self._translator.source_language
         words = [(w.start, w.stop) for w in vocabulary.words(pieces) if says_something(w.text)]
@@ -559,15 +559,18 @@ class RevisionMemory:
                 anchored[part[0][0], part[-1][1]] = ((stretch(source, language, looked_at), 1.0),)
 
         for mine in filter(None, inside):
-            remember(mine)
+            rarer = [word for word in mine if not vocabulary.is_common(pieces[slice(*word)])]
+            phrase = [word for word in mine if rarer[0] <= word <= rarer[-1]] if rarer else mine
+            remember(phrase)
             runs: list[list[Span]] = []
-            for word in (word for word in mine if not vocabulary.is_common(pieces[slice(*word)])):
+            for word in rarer:
                 if runs and runs[-1][-1][1] == word[0] and stands_for(runs[-1]) == stands_for([word]):
                     runs[-1].append(word)
                 else:
                     runs.append([word])
             for run in runs:
-                remember(run)
+                if stands_for(run) != stands_for(phrase):
+                    remember(run)
         return anchored
 
     def _keys_of(self, entries: Sequence[MemoryEntry]) -> dict[bool, Keys]:

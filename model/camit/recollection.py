@@ -18,7 +18,7 @@ from camit.errors import SessionError
 from camit.networks import Network
 from camit.search.direction import Direction
 from camit.search.problem import Phrase
-from camit.search.recall import NOBODY, Looks, Recall, unit
+from camit.search.recall import NOBODY, Looks, Recall, SourceSigns, unit
 from camit.search.scoring import Directions, Sources, follow, read_sources
 from camit.text import PAD, SPECIALS, UNK, Vocabulary
 
@@ -98,13 +98,15 @@ def recalls(sentences: Sequence[Kept], source: Vocabulary) -> tuple[Recall, Reca
     if not sentences:
         return None
     device = sentences[0].forward.keys.device
-    signs = (torch.tensor(source.signs(s.source), dtype=torch.int32, device=device) for s in sentences)
+    signs = [torch.tensor(source.signs(s.source), dtype=torch.int32, device=device) for s in sentences]
     sign = torch.cat([each.repeat(s.places) for each, s in zip(signs, sentences, strict=True)])
     widths = torch.tensor([len(s.source) for s in sentences], device=device)
     places = torch.tensor([s.places for s in sentences], device=device)
     place = torch.arange(int(places.sum()), device=device).repeat_interleave(widths.repeat_interleave(places))
-
-    drafts = torch.tensor([s.draft for s in sentences], device=device).repeat_interleave(places)
+    numbers = torch.arange(len(sentences), device=device)
+    sources = SourceSigns(torch.cat(signs), numbers.repeat_interleave(widths))
+    sentence = numbers.repeat_interleave(places)
+    drafts = torch.tensor([s.draft for s in sentences], device=device).index_select(0, sentence)
 
     def recall(readings: Sequence[Reading]) -> Recall:
         attention = torch.cat([reading.attention.flatten() for reading in readings]).float()
@@ -115,6 +117,8 @@ def recalls(sentences: Sequence[Kept], source: Vocabulary) -> tuple[Recall, Reca
             torch.cat([reading.inner for reading in readings]),
             drafts,
             Looks(place, sign, attention),
+            sentence,
+            sources,
             source,
         )
 

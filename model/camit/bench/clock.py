@@ -169,7 +169,7 @@ def recall_places(
     keys = torch.nn.functional.normalize(torch.randn(PLACES, d, generator=chance), dim=1)
     pieces = torch.randint(SPECIALS, len(translator.target_vocabulary), (PLACES,), generator=chance)
     every = pieces >= 0
-    recall = Here(keys, pieces, every, every, pieces)
+    recall = Here(keys, pieces, every, every, pieces, every, torch.ones(len(source), PLACES))
     recalling = replace(forward, recall=recall)
     plainly, reading = partial(_plain, beam=beam), partial(_plain, beam=beam, forward=recalling)
     return _in_turns(PLACES, translator, (plainly, reading), words, rounds, done)

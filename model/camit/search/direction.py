@@ -47,7 +47,13 @@ class Direction:
     def recalled(self, features: Features) -> Recalled:
         """What is recalled at places with these features."""
         assert self.recall is not None
-        return self.recall.at(self.decoder.compared(features.place), self.begins(features.last), features.attention)
+        place = self.decoder.compared(features.place)
+        return self.recall.at(place, self.begins(features.last), features.attention)
+
+    @property
+    def looks(self) -> bool:
+        """Does it ask for attention, where the decoder looks?"""
+        return self.recall is not None
 
     def begins(self, last: Tensor) -> Tensor:
         """For pieces [...] that were read last: which would begin a new token next to them? The end of the

@@ -92,7 +92,7 @@ def search(
         return []
     device = next(direction.decoder.parameters()).device
     check()
-    looks = (reader is not None and reader.looks) or direction.recall is not None
+    looks = direction.looks or (reader is not None and reader.looks)
     with threads_kept() as threads:
         use_threads_for(sum(len(p.prefix) + 1 for p in problems), threads)
         state, features, given = known or _read_prefixes(direction, start, problems, looks)

@@ -8,16 +8,16 @@ third as much. Places are compared by what the decoder knew before the parts tha
 (`Features.place`): what is kept once stays true.
 
 As in lessons, words count and ends do not: where most of what is recalled was the end of a sentence, it is
-left to the network whether to end or to go on with another word. On 1,086 lines of dialogue drafts had 22.7
-BLEU so, 22.1 when ends were recalled like words; but the runs differed in SHARPNESS (20, 30) and in the guard
-(off, on), too.
+left to the network whether to end or to go on with another word.
 
 And the source counts, as for the memory: a place speaks only for sources that have most of what the decoder
-looked at there. Or else a sentence that differs from a confirmed one in a number would mostly get the other
-number. (It still may where both are written with the same signs, in another order.) Inside a word the source
-does not count: how a word goes on that was begun is a matter of spelling. And behind a word that may be
-recalled, a place that must not say what comes next still says that a new word does: or else the network,
-which would never have begun that word, might go on with it as it likes.
+looked at there, and only while the decoder looks at what the place's own source has, too. Or else a sentence
+that differs from a confirmed one in a number would mostly get the other number. (It still may where both are
+written with the same signs, in another order; and a small word that the decoder hardly looks at, such as a
+negation, may be passed over.) Inside a word the source does not count: how a word goes on that was begun is a
+matter of spelling. And behind a word that may be recalled, a place that must not say what comes next still
+says that a new word does: or else the network, which would never have begun that word, might go on with it as
+it likes.
 """
 
 from __future__ import annotations
@@ -38,23 +38,24 @@ from camit.text import PAD, UNK, Vocabulary
 # day" comes back for another number; with 0.7 45.0 % and 57.5 %. On all 887 and 1,086 lines (41.4 % and
 # 55.1 % without) it is 42.3 % and 55.7 % with 0.7, and 42.7 % and 55.9 % since that does not count inside
 # words; on dialogue 56.0 % where a place that must not say which word comes says that one does, and what
-# began a word is recalled only where it would begin one.
+# began a word is recalled only where it would begin one. That the decoder must look at what both sources have
+# now, too, changes nothing there (two talks 40.3 %, one document of dialogue 53.4 %, as without), but "at
+# three" comes back no more for half past three.
 NEIGHBOURS = 32  # the places most like this one, which are asked
 SHARPNESS = 20.0  # how much more a nearer one counts
 # lambda = MOST * sigmoid(STEEPNESS * (the cosine with the nearest - NEAR))
 MOST, STEEPNESS, NEAR = 0.7, 15.0, 0.85
-# Places for one source, at most: the latest. Each step of a search looks at all. Few sources of a document of
-# a thousand lines have as many that speak for them; but letters inside words and ends stand there whatever
-# the source, and of these no more is gained by more (on 1,086 lines of dialogue 0.0574 per piece and 56.0 %,
-# as without limits: 0.0566; with 256 and 64 of them the same again).
-HERE, SPELLED, ENDS = 2048, 512, 128
+# Places for one source, at most: the latest. Each step of a search looks at all. No source of two episodes
+# and eight talks (1,973 lines) had more than 1,020 that spoke for it; but letters inside words and ends stand
+# there whatever the source, and of these no more is gained by more (on 1,086 lines of dialogue 0.0574 per
+# piece and 56.0 %, as without limits: 0.0566).
+HERE, SPELLED, ENDS = 1024, 512, 128
 FAINT = 1e-3  # lambda below which it is not worth while to ask what would begin a word
 LEAST = 1e-30  # of probability, so that it has a logarithm
-SUPPORT = 0.7  # of the attention at a place must have been on pieces that this source has too
+SUPPORT = 0.7  # of the attention, then and now, must be on pieces that both sources have
+FAR = -1.0  # the cosine of places that have nothing in common
 
 
-import os
-MUTUAL = float(os.environ.get("MUTUAL", 0))
 NOBODY = -1  # stands for the draft of a sentence that came from none
 
 
@@ -127,13 +128,6 @@ class Looks(NamedTuple):
     sign: Tensor  # [rows] what the piece is part of, see `Vocabulary.signs`
     attention: Tensor  # [rows]
 
-    def had(self, signs: Sequence[int], places: int) -> Tensor:
-        """Which of these pieces of another source the sentence of each place has, too. [pieces, places]"""
-        return torch.stack([
-            self.attention.new_zeros(places).index_fill(0, self.place[self.sign == sign], float(sign != UNK))
-            for sign in signs
-        ])
-
     def support(self, signs: Sequence[int], places: int) -> Tensor:
         """The part of the attention at each place that was on what this source has, too. [places]"""
         # By a table and index_select: ten times as fast as isin and indexing, and every click waits for it.
@@ -142,6 +136,20 @@ class Looks(NamedTuple):
         here[[i for i in signs if i < known and i != UNK]] = 1.0  # two unknown words are not the same word
         seen = self.attention * here.index_select(0, self.sign)
         return self.attention.new_zeros(places).index_add(0, self.place, seen)
+
+
+class SourceSigns(NamedTuple):
+    """The pieces of the sources of all sentences, one behind the other."""
+
+    sign: Tensor  # [rows] see `Looks`
+    sentence: Tensor  # [rows] the number of the sentence each belongs to
+
+    def shared(self, signs: Sequence[int]) -> Tensor:
+        """Which of these pieces of another source each sentence has, too. [pieces, sentences] 0 or 1"""
+        known = torch.tensor([-1 if sign == UNK else sign for sign in signs], device=self.sign.device)
+        same = (self.sign == known.unsqueeze(1)).float()  # [pieces, rows]
+        found = same.new_zeros(len(signs), int(self.sentence[-1]) + 1).index_add(1, self.sentence, same)
+        return found.clamp(max=1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +162,8 @@ class Recall:
     inner: Tensor  # [places] bool: it went on with the letters of a word
     drafts: Tensor  # [places] which sentence each belongs to
     looks: Looks
+    sentence: Tensor  # [places] the number of the sentence each belongs to
+    sources: SourceSigns
     source: Vocabulary
     _last: list[tuple[Sequence[int], Here | None]] = field(default_factory=list, repr=False)  # at most one
 
@@ -176,9 +186,9 @@ class Recall:
         ends = self.begun & speaks.roll(1)  # behind a word that may be recalled
         here = _latest(supported | ends, HERE) | _latest(spells, SPELLED) | _latest(self.pieces == PAD, ENDS)
         chosen = here.nonzero().squeeze(1)
-        kept = (self.keys, self.pieces, self.begun, speaks, self.drafts, speaks & ~spells)
-        had = self.looks.had(self.source.signs(ids), len(self.keys))
-        return Here(*(x.index_select(0, chosen) for x in kept), had.index_select(1, chosen))
+        kept = (self.keys, self.pieces, self.begun, speaks, self.drafts, supported & ~spells)
+        shared = self.sources.shared(self.source.signs(ids)).index_select(1, self.sentence[chosen])
+        return Here(*[*(x.index_select(0, chosen) for x in kept), shared])
 
 
 def _latest(places: Tensor, most: int) -> Tensor:
@@ -195,14 +205,14 @@ class Here(NamedTuple):
     begun: Tensor  # [places] bool, see `Recall`
     speaks: Tensor  # [places] bool: the piece may be recalled; else only that a new token began
     drafts: Tensor  # [places]
-    bound: Tensor  # [places] bool
-    had: Tensor  # [source, places]
+    bound: Tensor  # [places] bool: whether it speaks depends on the source
+    shared: Tensor  # [source, places] 1 for pieces of this source that the place's own source has, too
 
     def at(self, place: Tensor, begins: Tensor, attention: Tensor) -> Recalled:
-        """What is recalled at places [..., d_p] where these pieces would begin a new token."""
+        """What is recalled at places [..., d_p] where these pieces would begin a new token, while the decoder
+        looks at the source with this attention [..., source]."""
         near = unit(place) @ self.keys.t()
-        if MUTUAL:
-            near = near.masked_fill(((attention @ self.had) < MUTUAL) & self.bound, -1.0)
+        near = near.masked_fill((attention @ self.shared < SUPPORT) & self.bound, FAR)
         cosines, at = near.topk(min(NEIGHBOURS, len(self.pieces)), dim=-1)
         trust = MOST * torch.sigmoid(STEEPNESS * (cosines[..., :1] - NEAR))
         shares = torch.softmax(SHARPNESS * cosines, dim=-1) * trust

@@ -207,7 +207,9 @@ def _propose(context: _Context, typed: str, attached: bool) -> dict[Phrase, _Ver
             break
         state = state.select(torch.tensor(rows, device=device))
         known = [[direction.known(word[-1])] for word, _ in live]
-        state, features = decoder.advance(state, torch.tensor(known, device=device), attention=context.direction.recall is not None)
+        state, features = decoder.advance(
+            state, torch.tensor(known, device=device), attention=direction.looks
+        )
         logp = direction.predict(features)[:, 0]
         masks = []
         rests = [typed[len(direction.vocabulary.decode(word)) :] for word, _ in live]
@@ -282,7 +284,7 @@ def _judge(context: _Context, words: Sequence[Phrase]) -> dict[Phrase, _Verdict]
         group = [direction.order(word) for word in words if len(word) == length]
         fed = torch.tensor([direction.feed(word) for word in group], device=device)
         state = context.state.select(torch.zeros(len(group), dtype=torch.long, device=device))
-        _, features = decoder.advance(state, fed, attention=context.direction.recall is not None)
+        _, features = decoder.advance(state, fed, attention=direction.looks)
         logp = direction.predict(features)  # [words, pieces, vocabulary]
         inner = logp[:, :-1].gather(2, fed[:, 1:].unsqueeze(2)).squeeze(2)  # [words, pieces - 1]
         whole = (context.logp[fed[:, 0]] + inner.sum(1)).tolist()
