@@ -1379,6 +1379,10 @@ def test_a_glossary_that_does_not_fit_beside_what_is_pinned_is_refused_whole(tmp
     (tmp_path / "terms.tsv").write_text("红\tred\n大\tbig\n", "utf-8")
     with pytest.raises(InputError, match="room for 1"):
         memory.import_tsv(tmp_path / "terms.tsv")
+    for entry in memory.entries:
+        memory.unpin(entry.id)  # they were added by hand, and stay
+    with pytest.raises(InputError, match="room for 1"):
+        memory.import_tsv(tmp_path / "terms.tsv")
     assert [entry.text for entry in memory.entries] == ["cat", "dog"]
 
 

@@ -32,7 +32,7 @@ except ImportError:  # Windows has no flock; there nobody is told that a session
 VERSION = 4
 FILE = "journal.jsonl"
 _ENDINGS = {"memory": "json", "learned": "safetensors"}  # of snapshots, by what they hold
-_SNAPSHOT = re.compile(r"(memory|learned)-(\d{6})\.(json|safetensors)(\.part)?")
+_SNAPSHOT = re.compile(r"(memory|learned)-(\d{6,})\.(json|safetensors)(\.part)?")
 
 
 def snapshot_name(kind: str, number: int) -> str:
@@ -141,6 +141,11 @@ class Journal:
 
     def append(self, record: AnyRecord) -> None:
         """Put a record on the disk; afterwards it is there even if the machine fails."""
+        if self.removed:
+            raise SessionError(
+                f"{self.directory / FILE} was removed, so nothing was changed. To go on, save the session in "
+                "a new place: session.save(path)."
+            )
         line = _line(self._lines, _encode(record))
         try:
             os.ftruncate(self._descriptor, self._size)  # half a line of an append that failed
@@ -194,12 +199,16 @@ class Journal:
     def keep(self, needed: Iterable[File]) -> None:
         """Remove snapshots that nothing needs any more."""
         names = {file.name for file in needed}
-        with contextlib.suppress(
-            OSError
-        ):  # tidying up must not make a change fail that is on the disk already
-            for name in self._snapshots():
-                if name not in names:
+        for name in self._snapshots():
+            if name not in names:
+                # Tidying up must not make a change fail that is on the disk already.
+                with contextlib.suppress(OSError):
                     (self.directory / name).unlink(missing_ok=True)
+
+    @property
+    def removed(self) -> bool:
+        """Has somebody removed its file?"""
+        return os.fstat(self._descriptor).st_nlink == 0
 
     def close(self) -> None:
         """Let another process open it."""

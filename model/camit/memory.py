@@ -348,11 +348,11 @@ class RevisionMemory:
         rows = read_glossary(Path(path))
         known = {(e.term, e.text) for e in self._entries}
         new = {row: line for row, line in rows.items() if row not in known}
-        room = self.settings.size - sum(entry.pinned for entry in self._entries)
+        room = self.settings.size - sum(e.pinned or e.sentence is None for e in self._entries)
         if len(new) > room:
             raise InputError(
                 f"{path} has {len(new)} rows that are new; the memory has room for {room} beside what is "
-                "pinned. Shorten the file, unpin entries or make a larger memory."
+                "pinned or was added by hand. Shorten the file, or remove entries first."
             )
         for (source, text), line in new.items():
             try:

@@ -102,8 +102,9 @@ class Session:
         self.translator = translator.fork()
         self._student = translator.fork()
         self.worker = Worker()
-        # A session nobody holds any more lets its thread go, and its journal.
-        weakref.finalize(self, self.worker.stop)
+        # A session nobody holds any more lets its thread go, and its journal. (At the end of the process the
+        # worker sees to that: first the lesson, then the journal.)
+        weakref.finalize(self, self.worker.stop).atexit = False
         self.ledger = Ledger(self.translator.target_vocabulary, settings, memory, learning)
         self.memory = SessionMemory(self)
         self.memory.enabled = memory
@@ -284,10 +285,11 @@ class Session:
         directory = Path(path).absolute()  # wherever the process goes meanwhile
 
         def run() -> None:
-            if self._journal is not None and _same(self._journal.directory, directory):
-                return  # it is all there already
+            if self._journal is not None and not self._journal.removed:
+                self._note_switches()
+                if _same(self._journal.directory, directory):
+                    return  # it is all there already
             self.worker.settle()
-            self._note_switches()
             snapshots: dict[str, bytes] = {}
             undo = []
             for undone, state in zip(self.ledger.undo, self._undo, strict=True):
@@ -298,7 +300,9 @@ class Session:
                 directory, self._header(), snapshots, self.ledger.saved(mind, tuple(undo))
             )
             self.ledger.mind, self.ledger.undo = mind, tuple(undo)
+            self._before.clear()  # which name snapshots of another directory
             self._follow(journal)
+            self._note_switches()
 
         self.worker.call(run)
 
@@ -309,17 +313,26 @@ class Session:
         try:
             session.worker.call(lambda: session._restore(Path(path).absolute()))
         except BaseException:
-            session.close()
+            session._leave()
             raise
         return session
 
     def close(self) -> None:
         """Finish what is queued, let the worker go, and close the journal."""
-        self.worker.close(self._close_journal)
+        try:
+            if not self.worker.closed:
+                self.worker.call(self._note_switches)
+        finally:
+            self._leave()
 
-    def _close_journal(self) -> None:
-        if self._journal is not None:
-            self._journal.close()
+    def _leave(self) -> None:
+        """Let worker and journal go as they are."""
+
+        def close_journal() -> None:
+            if self._journal is not None:
+                self._journal.close()
+
+        self.worker.close(close_journal)
 
     def __enter__(self) -> Session:
         return self
@@ -517,7 +530,7 @@ class Session:
         if self._journal is not None:
             self._journal.close()
         self._journal = journal
-        weakref.finalize(self, journal.close)
+        weakref.finalize(self, journal.close).atexit = False
 
     def _restore(self, directory: Path) -> None:
         journal, records = Journal.open(directory, self.translator.name, self.translator.digest)

@@ -7,7 +7,9 @@ generator and goes on only while nobody waits: between any two of its steps wait
 
 from __future__ import annotations
 
+import atexit
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future
@@ -47,6 +49,7 @@ class Worker:
         self._then: Callable[[], None] | None = None
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
+        _running.add(self)
 
     def submit(self, run: Callable[[], T], *, key: Hashable | None = None) -> Future[T]:
         """Queue a request; with a key, cancel whatever was asked before under it."""
@@ -73,6 +76,11 @@ class Worker:
             self._patient.append(study)
             self._wake.notify()
         return study.future
+
+    @property
+    def closed(self) -> bool:
+        """Does it take no more work?"""
+        return self._closed
 
     @property
     def inside(self) -> bool:
@@ -171,3 +179,14 @@ class Worker:
             study.future.set_exception(problem)
         else:
             study.future.set_result(result)
+
+
+_running: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+
+@atexit.register
+def _finish() -> None:
+    """A process that ends lets its workers finish what is queued: a thread that is cut off in the middle of a
+    lesson takes the process down with it, and the lesson is lost."""
+    for worker in list(_running):
+        worker.close()
