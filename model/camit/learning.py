@@ -67,12 +67,16 @@ class LearningSettings:
     parameters: Literal["all", "adaptable"] = "adaptable"
     # How far each weight moves: by its gradient over the usual size of it, or all as far.
     #
-    # This and the next were chosen by how much more probable each next sentence was, before it was learned
-    # from (log-probability per piece), and how much the guard set's loss rose, on 349 lines of talks and 519
-    # of dialogue. Plain gradients of the mean over a sentence, rate 0.2, weight 0.5: 0.057 and 0.064, 2.1 and
-    # 2.7 %. Scaled, constant rate 0.8: 0.089 and 0.064, 2.7 and 1.5 %; 1.6: 0.056 on talks. Weight 0.5: as
-    # much, 3.3 and 2.0 %; none: 0.033 on dialogue. Divided by covariances instead (K-FAC): 0.085 and 0.059,
-    # 0.8 and 0.6 %. Three earlier sentences once more in each step: 0.022 and 0.019.
+    # `step`, `rate` and `weight` were chosen by how much more probable each next sentence was before it was
+    # learned from (log-probability per piece), and by how much the guard set's loss rose. On 349 lines of
+    # talks and 519 of dialogue, with a constant rate:
+    #   plain gradients, rate 0.2, weight 0.5        0.057, 0.064    2.1, 2.7 %
+    #   scaled, rate 0.8, weight 2                   0.089, 0.064    2.7, 1.5 %
+    #     the same with rate 1.6                     0.056 on talks
+    #     the same with weight 0.5                   as much         3.3, 2.0 %
+    #     the same without the replay set            0.033 on dialogue
+    #     and three earlier sentences in each step   0.022, 0.019
+    #   divided by covariances (K-FAC)               0.085, 0.059    0.8, 0.6 %
     step: Literal["scaled", "sign"] = "scaled"
     # On four beginnings of documents (80, 60 and 70 lines of talks, 170 of dialogue) 0.7 gains 0.065, 0.052,
     # 0.054, 0.052 per piece and the loss on the other kind of text changes by +0.37, +0.24, +0.16, -0.10 %;
