@@ -696,7 +696,10 @@ def test_of_a_phrase_that_was_typed_anew_only_what_is_new_is_a_fix() -> None:
         draft = session.open("会议在三点开始。")
         assert draft.text == "The meeting starts at 3:00."
         session.confirm(draft.replace((0, len(draft.tokens)), "The meeting starts at three."))
-        assert [entry.text for entry in session.memory.entries] == ["three"]
+        assert [entry.text for entry in session.memory.entries] == ["meeting starts at three", "three"]
+        again = session.open("明天会下雨。")
+        session.confirm(again.replace((0, len(again.tokens)), "It is going to rain tomorrow."))
+        assert len(session.memory.entries) == 2  # "rain" and "tomorrow" stood there already
 
 
 def test_of_a_sentence_that_is_typed_anew_the_words_are_remembered() -> None:

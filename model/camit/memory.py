@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -234,9 +234,11 @@ class RevisionMemory:
         target_pieces: Phrase,
         spans: Sequence[Span],
         sentence: int | None,
+        known: Collection[Span] = (),
     ) -> tuple[MemoryEntry, ...]:
-        """Remember the fixes of a confirmed sentence; `spans` are slices of its pieces. See `_anchored` for
-        what is remembered of a phrase."""
+        """Remember the fixes of a confirmed sentence; `spans` are slices of its pieces, and `known` are words
+        that the machine's own draft had: typed anew as part of a phrase, they are no fixes. See `_anchored`
+        for what is remembered of a phrase."""
         vocabulary = self._translator.target_vocabulary
         worth = [
             (start, stop)
@@ -249,7 +251,7 @@ class RevisionMemory:
         target = vocabulary.decode(target_pieces)
         read = read_along(self._translator, [(source_ids, target_pieces)])
         self._compare(source, target_pieces)
-        anchored = self._anchored(source, source_ids, target_pieces, worth, read)
+        anchored = self._anchored(source, source_ids, target_pieces, worth, known, read)
         now = time.time()
         new = []
         for (start, stop), anchor in anchored.items():
@@ -530,15 +532,17 @@ class RevisionMemory:
         source_ids: Sequence[int],
         pieces: Phrase,
         spans: Sequence[Span],
+        known: Collection[Span],
         read: Mapping[bool, Features],
     ) -> dict[Span, tuple[Anchor, ...]]:
         """What to remember of these slices, with the source words it stands for.
 
         A phrase goes from the first of its rarer words to the last. Once begun, it is written to its end, so
         it stands for all the source text that its words look at, and is offered nowhere else: or else "said
-        he was dead" would come for 说他没死. Its rarer words, or several side by side that stand for one
-        source word, are remembered on their own, too, if they do not stand for the same as the phrase. One
-        that looks at more than a few source words is remembered by these alone.
+        he was dead" would come for 说他没死. Its rarer words that are new, or several side by side that stand
+        for one source word, are remembered on their own, too, if they do not stand for the same as the
+        phrase. One that looks at more than a few source words is remembered by these alone, and one in which
+        no rarer word is new not at all.
         """
         vocabulary, language = self._translator.target_vocabulary, self._translator.source_language
         words = [(w.start, w.stop) for w in vocabulary.words(pieces) if says_something(w.text)]
@@ -561,9 +565,11 @@ class RevisionMemory:
         for mine in filter(None, inside):
             rarer = [word for word in mine if not vocabulary.is_common(pieces[slice(*word)])]
             phrase = [word for word in mine if rarer[0] <= word <= rarer[-1]] if rarer else mine
-            remember(phrase)
+            new = [word for word in rarer if len(mine) == 1 or word not in known]
+            if new or not rarer:
+                remember(phrase)
             runs: list[list[Span]] = []
-            for word in rarer:
+            for word in new:
                 if runs and runs[-1][-1][1] == word[0] and stands_for(runs[-1]) == stands_for([word]):
                     runs[-1].append(word)
                 else:

@@ -8,7 +8,7 @@ that stands in every later version: whole, in order, on word boundaries.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal, TypeGuard
@@ -314,33 +314,27 @@ def _words(
     return _marked(tokens, fixed, _origins(before, tokens))
 
 
-def written(version: Version, vocabulary: Vocabulary, draft: Version) -> list[Span]:
-    """Slices of the pieces that the person wrote: what is worth remembering.
-
-    Who types a phrase anew types words, too, that the machine's own draft has there: they are no fixes.
-    """
+def written(version: Version, vocabulary: Vocabulary) -> list[Span]:
+    """Slices of the pieces that the person wrote: what is worth remembering."""
     words = vocabulary.words(version.pieces)
-    texts, drafted = ([word.text for word in vocabulary.words(v.pieces)] for v in (version, draft))
-    blocks = SequenceMatcher(None, drafted, texts, autojunk=False).get_matching_blocks()
-    same = {block.b + n for block in blocks for n in range(block.size)}
     spans: list[Span] = []
     for f in version.fixed:
-        mine = [i for i, typed in zip(range(f.start, f.stop), f.mine, strict=True) if typed]
-        for phrase in _runs(mine):
-            fixes = phrase if len(phrase) == 1 else [i for i in phrase if i not in same]
-            spans += [(words[run[0]].start, words[run[-1]].stop) for run in _runs(fixes)]
+        going_on = False  # the word before was written by the person too
+        for i, mine in zip(range(f.start, f.stop), f.mine, strict=True):
+            if mine and going_on:
+                spans[-1] = spans[-1][0], words[i].stop
+            elif mine:
+                spans.append((words[i].start, words[i].stop))
+            going_on = mine
     return spans
 
 
-def _runs(numbers: Iterable[int]) -> list[list[int]]:
-    """Ascending numbers, those next to each other together."""
-    runs: list[list[int]] = []
-    for n in numbers:
-        if runs and runs[-1][-1] == n - 1:
-            runs[-1].append(n)
-        else:
-            runs.append([n])
-    return runs
+def in_both(version: Version, draft: Version, vocabulary: Vocabulary) -> set[Span]:
+    """The words, as slices of the pieces of a version, that stand in the machine's own draft, too."""
+    words, drafted = (vocabulary.words(v.pieces) for v in (version, draft))
+    matcher = SequenceMatcher(None, [w.text for w in drafted], [w.text for w in words], autojunk=False)
+    same = (n for block in matcher.get_matching_blocks() for n in range(block.b, block.b + block.size))
+    return {(words[n].start, words[n].stop) for n in same}
 
 
 # Inside

@@ -385,10 +385,12 @@ class Session:
         try:
             self.memory.count_copies(token.copied_from for token in version.tokens)
             if self.memory.enabled:
+                vocabulary = self.translator.target_vocabulary
+                spans = planning.written(version, vocabulary)
                 first = self.ledger.pages[draft.id].history.versions[0]
-                spans = planning.written(version, self.translator.target_vocabulary, first)
+                known = planning.in_both(version, first, vocabulary)
                 ids = self.translator.encode_source(draft.source)
-                self.memory.write(draft.source, ids, version.pieces, spans, draft.id)
+                self.memory.write(draft.source, ids, version.pieces, spans, draft.id, known)
             now = self.memory.snapshot()
             changed = now.entries != before.memory.entries
             self._record(

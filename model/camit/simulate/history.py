@@ -50,7 +50,7 @@ class History:
         vocabulary = self._translator.target_vocabulary
         ids = self._translator.encode_source(played.line.source)
         if self._confirmed == "screen":
-            pieces, spans = played.screen.pieces, written(played.screen, vocabulary, played.draft)
+            pieces, spans = played.screen.pieces, written(played.screen, vocabulary)
         else:
             nearest = self._judge.nearest(words(played.screen), played.references)
             pieces = tuple(vocabulary.encode(nearest.text))
