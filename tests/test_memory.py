@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import camit
-from camit.alignment import Alignment, Characters, match_anchors, meant, strongest
+from camit.alignment import Alignment, Characters, match_anchors, meant, stretch, strongest
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.gate import FILE, Gates, Keys, Match, MemoryReader, evidence
 from camit.memory import MemoryEntry, MemorySnapshot, RevisionMemory
@@ -654,6 +654,8 @@ def test_a_phrase_is_offered_where_all_it_stands_for_stands(tmp_path: Path) -> N
             ["Minister of Foreign Affairs"],
         ),
         ("欣怡昨天来了。", "Xinyi came yesterday.", "Xinyi came", ["Xinyi came", "Xinyi", "came"]),
+        ("他每天喝豆浆。", "He drinks soy milk every day.", "soy milk", ["soy milk"]),
+        ("老板说老板不在。", "The head honcho says he is not in.", "The head honcho", ["head honcho"]),
     ],
 )
 def test_what_is_special_in_a_phrase_is_remembered(
@@ -681,6 +683,35 @@ def test_a_sentence_that_was_typed_anew_does_not_come_for_others(
         session.confirm(draft.replace((0, len(draft.tokens)), typed))
         for other in others:
             assert session.open(other).text == chinese().translate(other).text
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "text"),
+    [
+        ("老板说老板不在。", ["老板"], "老板"),
+        ("他喝豆浆，我也喝豆浆。", ["喝", "豆浆"], "喝豆浆"),
+        ("我们要养活65亿人。", ["65", "亿"], "65亿"),
+        ("会议在三点半开始。", ["三点", "半"], "三点半"),
+        ("会议在三点半开始。", ["半"], "半"),
+        ("周一一早出发。", ["一早", "出发"], "一早出发"),
+    ],
+)
+def test_what_a_phrase_stands_for_is_the_shortest_text_with_its_words(
+    source: str, words: list[str], text: str
+) -> None:
+    assert stretch(source, "zh", words) == text
+
+
+def test_numbers_are_found_whole_and_words_of_a_source_in_it() -> None:
+    for source, word, found in [
+        ("会议在十三点开始。", "三点", False),
+        ("会议在三点半开始。", "三点", False),
+        ("会议在三点开始。", "三点", True),
+        ("第二天半夜他来了。", "半夜", True),
+        ("我们周一一早出发。", "周一", True),
+        ("我们周一一早出发。", "一早", True),
+    ]:
+        assert bool(Characters(source, "zh").find(word)) == found, (source, word)
 
 
 def test_a_name_that_was_typed_with_its_sentence_comes_back_whole() -> None:

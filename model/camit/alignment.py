@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, product
 
 import torch
 from torch import Tensor
@@ -179,10 +179,16 @@ def stands_for(translator: Translator, source: str, target: str) -> list[tuple[s
 
 
 def stretch(source: str, language: str, words: Iterable[str]) -> str:
-    """The text, without spaces, from the first of these words of a source to the last."""
-    characters = Characters(source, language)
-    spans = [(at, at + len(word)) for word in words for at in characters.find(word)]
-    return characters.text[min(spans)[0] : max(stop for _, stop in spans)]
+    """The shortest text of a source, without spaces, that has all these words of it."""
+    shown = [word for word, _ in screen_words(source, language)]
+    ends = list(accumulate(map(len, shown)))
+    places = [
+        [(end - len(word), end) for other, end in zip(shown, ends, strict=True) if other == word]
+        for word in words
+    ]
+    spans = [(min(chosen)[0], max(stop for _, stop in chosen)) for chosen in product(*places)]
+    start, stop = min(spans, key=lambda span: span[1] - span[0])
+    return "".join(shown)[start:stop]
 
 
 class Characters:
@@ -194,14 +200,18 @@ class Characters:
     """
 
     def __init__(self, source: str, language: str) -> None:
-        words = source.split()
-        self.text = "".join(words)
-        ends = set(accumulate(map(len, words)))
+        words = [word for word, _ in screen_words(source, language)]
+        self.text = "".join(source.split())
+        self._edges = {0, *accumulate(map(len, words))}
         if language in UNSPACED_LANGUAGES:
-            inside = (at for at in range(1, len(self.text)) if _one_run(self.text, at))
-            self._edges = set(range(len(self.text) + 1)) - (set(inside) - ends)
-        else:
-            self._edges = {0, *accumulate(len(word) for word, _ in screen_words(source, language))}
+            inside = {at for at in range(1, len(self.text)) if _one_run(self.text[at - 1], self.text[at])}
+            self._edges |= set(range(len(self.text) + 1)) - inside
+            starts = accumulate(map(len, words), initial=0)
+            self._edges -= {
+                at
+                for at, word, before in zip(starts, words, ["", *words], strict=False)
+                if word == "半" and before[:1].isnumeric()
+            }
 
     def find(self, word: str) -> list[int]:
         if word not in self.text:  # nearly always: a memory has many words, a sentence few
@@ -230,15 +240,13 @@ def meant(found: Places, anchors: Iterable[tuple[Anchor, ...]]) -> Places:
     return {word: places for word, places in left.items() if places}
 
 
-def _one_run(text: str, at: int) -> bool:
-    """Do letters of an alphabet stand on both sides of this place, or parts of a number?"""
-    left, right = text[at - 1], text[at]
+def _one_run(left: str, right: str) -> bool:
+    """Are they letters of an alphabet side by side, or signs of a number?"""
 
     def letter(character: str) -> bool:
         return character.lower() != character.upper()
 
-    half = right == "半" and at > 1 and text[at - 2].isnumeric()  # 三点半, 两年半
-    return (letter(left) and letter(right)) or (left.isnumeric() and right.isnumeric()) or half
+    return (letter(left) and letter(right)) or (left.isnumeric() and right.isnumeric())
 
 
 def match_anchors(

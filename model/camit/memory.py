@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -539,10 +539,10 @@ class RevisionMemory:
 
         A phrase goes from the first of its rarer words to the last. Once begun, it is written to its end, so
         it stands for all the source text that its words look at, and is offered nowhere else: or else "said
-        he was dead" would come for 说他没死. Its rarer words that are new, or several side by side that stand
-        for one source word, are remembered on their own, too, if they do not stand for the same as the
-        phrase. One that looks at more than a few source words is remembered by these alone, and one in which
-        no rarer word is new not at all.
+        he was dead" would come for 说他没死. Its rarer words that are new are remembered on their own, too,
+        if they do not stand for the same as the phrase; those side by side that stand for one source word,
+        together. One that looks at more than a few source words is remembered by these alone, and one in
+        which no rarer word is new not at all.
         """
         vocabulary, language = self._translator.target_vocabulary, self._translator.source_language
         words = [(w.start, w.stop) for w in vocabulary.words(pieces) if says_something(w.text)]
@@ -552,31 +552,29 @@ class RevisionMemory:
         anchors = dict(zip(asked, found, strict=True))
         anchored: dict[Span, tuple[Anchor, ...]] = {}
 
-        def stands_for(part: Sequence[Span]) -> set[str]:
-            return {anchor[0] for word in part for anchor in anchors[word][:1]}
+        def rare(word: Phrase) -> bool:  # also what takes several pieces, however frequent they are
+            return vocabulary.rarity(word) == 1.0 or not vocabulary.is_common(word)
 
-        def remember(part: Sequence[Span]) -> None:
-            looked_at = stands_for(part)
+        def stands_for(part: Sequence[Span]) -> list[str]:
+            return list(dict.fromkeys(anchor[0] for word in part for anchor in anchors[word][:1]))
+
+        def remember(part: Sequence[Span], looked_at: Sequence[str]) -> None:
             if len(part) == 1:
                 anchored[part[0]] = anchors[part[0]]
             elif 0 < len(looked_at) <= ANCHORS:
                 anchored[part[0][0], part[-1][1]] = ((stretch(source, language, looked_at), 1.0),)
 
         for mine in filter(None, inside):
-            rarer = [word for word in mine if not vocabulary.is_common(pieces[slice(*word)])]
-            phrase = [word for word in mine if rarer[0] <= word <= rarer[-1]] if rarer else mine
+            rarer = [word for word in mine if rare(pieces[slice(*word)])]
+            first, last = (rarer[0], rarer[-1]) if rarer else (mine[0], mine[-1])
+            phrase = [word for word in mine if first <= word <= last]
             new = [word for word in rarer if len(mine) == 1 or word not in known]
             if new or not rarer:
-                remember(phrase)
-            runs: list[list[Span]] = []
-            for word in new:
-                if runs and runs[-1][-1][1] == word[0] and stands_for(runs[-1]) == stands_for([word]):
-                    runs[-1].append(word)
-                else:
-                    runs.append([word])
-            for run in runs:
-                if stands_for(run) != stands_for(phrase):
-                    remember(run)
+                remember(phrase, stands_for(phrase))
+            for looked_at, run in groupby(rarer, lambda word: stands_for([word])):
+                fixes = [word for word in run if word in new]
+                if fixes and looked_at != stands_for(phrase):
+                    remember([word for word in phrase if fixes[0] <= word <= fixes[-1]], looked_at)
         return anchored
 
     def _keys_of(self, entries: Sequence[MemoryEntry]) -> dict[bool, Keys]:
