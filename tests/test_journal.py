@@ -718,6 +718,39 @@ def test_who_works_on_a_journal_that_was_removed_is_told(tmp_path: Path) -> None
     assert differences(restored(tmp_path / "s"), state) == []
 
 
+@pytest.mark.parametrize("move", ["remove", "rename"])
+def test_a_session_does_not_write_where_another_one_lives_now(tmp_path: Path, move: str) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as old:
+        draft = old.open(CAT).replace(0, "zebra")
+        if move == "remove":
+            shutil.rmtree(tmp_path / "s")
+        else:
+            (tmp_path / "s").rename(tmp_path / "moved")
+        with camit.Session(toy(), journal=tmp_path / "s") as new:
+            new.confirm(new.open(DOG).replace(0, "lion"))
+            state, there = everything(new), contents(tmp_path / "s")
+            for change in (lambda: old.confirm(draft), lambda: old.memory.add("mat", "carpet")):
+                with pytest.raises(SessionError, match="removed or replaced"):
+                    change()
+            assert not draft.confirmed and contents(tmp_path / "s") == there
+    assert differences(restored(tmp_path / "s"), state) == []
+
+
+def test_a_restored_session_whose_directory_is_gone_can_be_saved_elsewhere(tmp_path: Path) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        for source in (CAT, DOG):
+            session.confirm(session.open(source).replace(0, "zebra"))
+    with camit.Session.restore(tmp_path / "s", toy()) as back:
+        shutil.rmtree(tmp_path / "s")
+        with pytest.raises(SessionError, match="removed or replaced"):
+            back.open(WHY)
+        back.save(tmp_path / "new")
+        back.confirm(back.open(WHY))
+        back.undo_confirm()
+        state = everything(back)
+    assert differences(restored(tmp_path / "new"), state) == []
+
+
 def test_a_foreign_snapshot_with_a_high_number_does_no_harm(place: Path) -> None:
     (place / "memory-999999.json").write_text("{}", "utf-8")
     with camit.Session.restore(place, toy()) as session:

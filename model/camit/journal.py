@@ -141,11 +141,7 @@ class Journal:
 
     def append(self, record: AnyRecord) -> None:
         """Put a record on the disk; afterwards it is there even if the machine fails."""
-        if self.removed:
-            raise SessionError(
-                f"{self.directory / FILE} was removed, so nothing was changed. To go on, save the session in "
-                "a new place: session.save(path)."
-            )
+        self._check_there()
         line = _line(self._lines, _encode(record))
         try:
             os.ftruncate(self._descriptor, self._size)  # half a line of an append that failed
@@ -163,6 +159,7 @@ class Journal:
 
     def store(self, kind: str, data: bytes) -> File:
         """Write a snapshot under a new name."""
+        self._check_there()
         name = snapshot_name(kind, self._next)
         try:
             write_atomically(self.directory / name, data)
@@ -199,16 +196,28 @@ class Journal:
     def keep(self, needed: Iterable[File]) -> None:
         """Remove snapshots that nothing needs any more."""
         names = {file.name for file in needed}
-        for name in self._snapshots():
-            if name not in names:
-                # Tidying up must not make a change fail that is on the disk already.
-                with contextlib.suppress(OSError):
-                    (self.directory / name).unlink(missing_ok=True)
+        # Tidying up must not make a change fail that is on the disk already.
+        with contextlib.suppress(OSError):
+            for name in () if self.lost else self._snapshots():
+                if name not in names:
+                    with contextlib.suppress(OSError):
+                        (self.directory / name).unlink(missing_ok=True)
 
     @property
-    def removed(self) -> bool:
-        """Has somebody removed its file?"""
-        return os.fstat(self._descriptor).st_nlink == 0
+    def lost(self) -> bool:
+        """Has somebody removed its file, or put another in its place?"""
+        mine = os.fstat(self._descriptor)
+        try:
+            return mine.st_nlink == 0 or not os.path.samestat(mine, (self.directory / FILE).stat())
+        except OSError:
+            return False  # moved as it is: it can be written to, wherever it is now
+
+    def _check_there(self) -> None:
+        if self.lost:
+            raise SessionError(
+                f"{self.directory / FILE} was removed or replaced, so nothing was changed. To go on, save "
+                "the session in a new place: session.save(path)."
+            )
 
     def close(self) -> None:
         """Let another process open it."""

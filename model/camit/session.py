@@ -46,6 +46,7 @@ from camit.ledger import (
     Revised,
     StoredVersion,
     Unconfirmed,
+    Undo,
 )
 from camit.memory import Known, MemoryEntry, MemorySnapshot, MemoryWeights, RevisionMemory
 from camit.plan import Version
@@ -285,21 +286,30 @@ class Session:
         directory = Path(path).absolute()  # wherever the process goes meanwhile
 
         def run() -> None:
-            if self._journal is not None and not self._journal.removed:
+            if self._journal is not None and not self._journal.lost:
                 self._note_switches()
                 if _same(self._journal.directory, directory):
                     return  # it is all there already
             self.worker.settle()
             snapshots: dict[str, bytes] = {}
-            undo = []
-            for undone, state in zip(self.ledger.undo, self._undo, strict=True):
-                mind = self._pack(undone.before, state or self._load_state(undone.before), snapshots)
-                undo.append(msgspec.structs.replace(undone, before=mind))
+            undo: list[Undo] = []
+            states: list[_State] = []
+            for undone, known in zip(reversed(self.ledger.undo), reversed(self._undo), strict=True):
+                try:
+                    state = known or self._load_state(undone.before)
+                except SessionError:
+                    if self._journal is not None and self._journal.lost:
+                        break  # what went with the old directory cannot be taken back any more
+                    raise
+                mind = self._pack(undone.before, state, snapshots)
+                undo.insert(0, msgspec.structs.replace(undone, before=mind))
+                states.insert(0, state)
             mind = self._pack(self.ledger.mind, self._state(), snapshots)
             journal = Journal.create(
                 directory, self._header(), snapshots, self.ledger.saved(mind, tuple(undo))
             )
             self.ledger.mind, self.ledger.undo = mind, tuple(undo)
+            self._undo = tuple(states)
             self._before.clear()  # which name snapshots of another directory
             self._follow(journal)
             self._note_switches()
@@ -388,7 +398,8 @@ class Session:
                 vocabulary = self.translator.target_vocabulary
                 spans = planning.written(version, vocabulary)
                 first = self.ledger.pages[draft.id].history.versions[0]
-                known = planning.in_both(version, first, vocabulary)
+                # After very many operations the machine's own draft is not known any more.
+                known = set() if first.fixed else planning.in_both(version, first, vocabulary)
                 ids = self.translator.encode_source(draft.source)
                 self.memory.write(draft.source, ids, version.pieces, spans, draft.id, known)
             now = self.memory.snapshot()

@@ -8,6 +8,7 @@ generator and goes on only while nobody waits: between any two of its steps wait
 from __future__ import annotations
 
 import atexit
+import contextlib
 import threading
 import weakref
 from collections import deque
@@ -79,8 +80,12 @@ class Worker:
 
     @property
     def closed(self) -> bool:
-        """Does it take no more work?"""
-        return self._closed
+        """Does it take no more work? (The thread does not live on in a forked process.)"""
+        return self._closed or self.ended
+
+    @property
+    def ended(self) -> bool:
+        return not self._thread.is_alive()
 
     @property
     def inside(self) -> bool:
@@ -126,9 +131,10 @@ class Worker:
         return task
 
     def _check_open(self) -> None:
-        if self._closed:
+        if self.closed:
             raise SessionError(
-                "this session is closed; open a new one, or restore it from where it was saved."
+                "this session is closed, or belongs to another process; open a new one, or restore it from "
+                "where it was saved."
             )
 
     def _work(self) -> None:
@@ -189,4 +195,6 @@ def _finish() -> None:
     """A process that ends lets its workers finish what is queued: a thread that is cut off in the middle of a
     lesson takes the process down with it, and the lesson is lost."""
     for worker in list(_running):
-        worker.close()
+        while not worker.ended:
+            with contextlib.suppress(KeyboardInterrupt):  # it is a matter of a second
+                worker.close()
