@@ -13,10 +13,9 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -25,18 +24,16 @@ import torch
 from torch import Tensor
 
 from camit.alignment import (
-    ANCHORS,
     READ_STEP,
     Anchor,
     Characters,
-    find_anchors,
     match_anchors,
     meant,
     read_along,
-    stretch,
 )
 from camit.checkpoint import check_writable, write_atomically
 from camit.errors import InputError, SessionError
+from camit.fixes import anchored_fixes
 from camit.gate import AgreedReaders, Gates, Keys, Match, MemoryReader
 from camit.glossary import read_glossary
 from camit.networks import Features
@@ -237,8 +234,8 @@ class RevisionMemory:
         known: Collection[Span] = (),
     ) -> tuple[MemoryEntry, ...]:
         """Remember the fixes of a confirmed sentence; `spans` are slices of its pieces, and `known` are words
-        that the machine's own draft had: typed anew as part of a phrase, they are no fixes. See `_anchored`
-        for what is remembered of a phrase."""
+        that the machine's own draft had: typed anew as part of a phrase, they are no fixes. `fixes.py` says
+        what is remembered of a phrase."""
         vocabulary = self._translator.target_vocabulary
         worth = [
             (start, stop)
@@ -251,7 +248,7 @@ class RevisionMemory:
         target = vocabulary.decode(target_pieces)
         read = read_along(self._translator, [(source_ids, target_pieces)])
         self._compare(source, target_pieces)
-        anchored = self._anchored(source, source_ids, target_pieces, worth, known, read)
+        anchored = anchored_fixes(self._translator, source, source_ids, target_pieces, worth, known, read)
         now = time.time()
         new = []
         for (start, stop), anchor in anchored.items():
@@ -525,57 +522,6 @@ class RevisionMemory:
         self._entries = tuple(self._entries[i] for i in chosen)
         kept = {entry.id for entry in self._entries}
         self._contexts = {entry: known for entry, known in self._contexts.items() if entry in kept}
-
-    def _anchored(
-        self,
-        source: str,
-        source_ids: Sequence[int],
-        pieces: Phrase,
-        spans: Sequence[Span],
-        known: Collection[Span],
-        read: Mapping[bool, Features],
-    ) -> dict[Span, tuple[Anchor, ...]]:
-        """What to remember of these slices, with the source words it stands for.
-
-        A phrase goes from the first of its rarer words to the last. Once begun, it is written to its end, so
-        it stands for all the source text that its words look at, and is offered nowhere else: or else "said
-        he was dead" would come for 说他没死. Its rarer words that are new are remembered on their own, too,
-        if they do not stand for the same as the phrase; those side by side that stand for one source word,
-        together. One that looks at more than a few source words is remembered by these alone, and one in
-        which no rarer word is new not at all.
-        """
-        vocabulary, language = self._translator.target_vocabulary, self._translator.source_language
-        words = [(w.start, w.stop) for w in vocabulary.words(pieces) if says_something(w.text)]
-        inside = [[word for word in words if start <= word[0] < stop] for start, stop in spans]
-        asked = list(dict.fromkeys(chain(*inside)))
-        found = find_anchors(self._translator, source, source_ids, pieces, asked, read)
-        anchors = dict(zip(asked, found, strict=True))
-        anchored: dict[Span, tuple[Anchor, ...]] = {}
-
-        def rare(word: Phrase) -> bool:  # also what takes several pieces, however frequent they are
-            return vocabulary.rarity(word) == 1.0 or not vocabulary.is_common(word)
-
-        def stands_for(part: Sequence[Span]) -> list[str]:
-            return list(dict.fromkeys(anchor[0] for word in part for anchor in anchors[word][:1]))
-
-        def remember(part: Sequence[Span], looked_at: Sequence[str]) -> None:
-            if len(part) == 1:
-                anchored[part[0]] = anchors[part[0]]
-            elif 0 < len(looked_at) <= ANCHORS:
-                anchored[part[0][0], part[-1][1]] = ((stretch(source, language, looked_at), 1.0),)
-
-        for mine in filter(None, inside):
-            rarer = [word for word in mine if rare(pieces[slice(*word)])]
-            first, last = (rarer[0], rarer[-1]) if rarer else (mine[0], mine[-1])
-            phrase = [word for word in mine if first <= word <= last]
-            new = [word for word in rarer if len(mine) == 1 or word not in known]
-            if new or not rarer:
-                remember(phrase, stands_for(phrase))
-            for looked_at, run in groupby(rarer, lambda word: stands_for([word])):
-                fixes = [word for word in run if word in new]
-                if fixes and looked_at != stands_for(phrase):
-                    remember([word for word in phrase if fixes[0] <= word <= fixes[-1]], looked_at)
-        return anchored
 
     def _keys_of(self, entries: Sequence[MemoryEntry]) -> dict[bool, Keys]:
         """Keys of these entries by direction, by the weights of now. A sentence that several entries come

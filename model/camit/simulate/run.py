@@ -43,8 +43,9 @@ from camit.translator import MAX_SOURCE_PIECES, Translator, check_beam, load
 SHARE = 16  # independent lines played together
 # The files of this package that results depend on.
 PLAYING = (
-    *(f"{name}.py" for name in ("alignment", "checkpoint", "corpus", "gate", "guard", "learning", "memory")),
-    *(f"{name}.py" for name in ("plan", "recollection", "spelling", "text", "tokens", "translator")),
+    *(f"{name}.py" for name in ("alignment", "checkpoint", "corpus", "fixes", "gate", "guard", "learning")),
+    *(f"{name}.py" for name in ("memory", "plan", "recollection", "spelling", "text", "tokens")),
+    "translator.py",
     "networks/*.py",
     "search/*.py",
     *(f"simulate/{name}.py" for name in ("corpus", "history", "metrics", "protocols", "rounds", "run")),
