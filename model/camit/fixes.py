@@ -4,10 +4,10 @@ A single word stands for the source words that `alignment.py` finds. A phrase go
 words to the last. Once begun, it is written to its end, so it stands for all the source text that its words
 look at, and is offered nowhere else: or else "said he was dead" would come for 说他没死.
 
-Its rarer words that are new are remembered on their own, too, if they do not stand for the same as the
-phrase; those side by side that stand for one source word, together. A phrase that looks at more than a few
-source words, as when a sentence is typed anew, is remembered by these alone, and one in which no rarer word
-is new not at all.
+Of its rarer words, those that are new and take several pieces, as names do, are remembered on their own, too,
+if they do not stand for the same as the phrase; those side by side that stand for one source word, together.
+A phrase that looks at more than a few source words, as when a sentence is typed anew, is remembered by its
+new rarer words alone, and one in which none is new not at all.
 """
 
 from __future__ import annotations
@@ -41,8 +41,11 @@ def anchored_fixes(
     anchors = dict(zip(asked, found, strict=True))
     anchored: dict[Span, tuple[Anchor, ...]] = {}
 
-    def rare(word: Phrase) -> bool:  # also what takes several pieces, however frequent they are
-        return vocabulary.rarity(word) == 1.0 or not vocabulary.is_common(word)
+    def special(word: Phrase) -> bool:  # it takes several pieces, however frequent they are
+        return vocabulary.rarity(word) == 1.0
+
+    def rare(word: Phrase) -> bool:
+        return special(word) or not vocabulary.is_common(word)
 
     def stands_for(part: Sequence[Span]) -> list[str]:
         return list(dict.fromkeys(anchor[0] for word in part for anchor in anchors[word][:1]))
@@ -58,10 +61,11 @@ def anchored_fixes(
         first, last = (rarer[0], rarer[-1]) if rarer else (mine[0], mine[-1])
         phrase = [word for word in mine if first <= word <= last]
         new = [word for word in rarer if len(mine) == 1 or word not in known]
+        many = len(stands_for(phrase)) > ANCHORS
         if new or not rarer:
             remember(phrase, stands_for(phrase))
         for looked_at, run in groupby(rarer, lambda word: stands_for([word])):
-            fixes = [word for word in run if word in new]
+            fixes = [word for word in run if word in new and (many or special(pieces[slice(*word)]))]
             if fixes and looked_at != stands_for(phrase):
                 remember([word for word in phrase if fixes[0] <= word <= fixes[-1]], looked_at)
     return anchored
