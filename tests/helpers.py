@@ -12,6 +12,7 @@ from torch import Tensor
 
 from camit.checkpoint import Checkpoint
 from camit.networks import Decoder, Encoded, Features, Network, NetworkConfig, State, build
+from camit.search.problem import Copy, Mixed, Phrase, Span
 from camit.soak.chance import few_pieces
 from camit.text import BOS, EOS, PieceVocabulary, WordVocabulary
 from camit.translator import Translator
@@ -120,3 +121,27 @@ class ScriptedState(State):
 
     def behind(self, lengths: Sequence[int]) -> ScriptedState:
         return ScriptedState(tuple(w[:n] for w, n in zip(self.written, lengths, strict=True)))
+
+
+class Offering:
+    """A memory that offers the same word at every step, and competes with everything the network may say."""
+
+    looks = False
+
+    def __init__(self, copy: Copy) -> None:
+        self.copy = copy
+
+    def read(self, features: Features) -> list[list[Copy]]:
+        return [[self.copy]] * len(features.s)
+
+    def rivals(self, last: Tensor) -> Tensor:
+        return torch.ones(*last.shape, 1, dtype=torch.bool)
+
+    def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
+        raise NotImplementedError
+
+    def shares(self, features: Features) -> Tensor:
+        raise NotImplementedError
+
+    def mix(self, shares: Tensor, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
+        raise NotImplementedError

@@ -13,19 +13,18 @@ from random import Random
 from typing import get_args
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import camit
 from camit import plan as planning
 from camit.errors import CamitError, InputError, SessionError
-from camit.networks import Features
-from camit.search.problem import Copy, Mixed, Readers
+from camit.search.problem import Copy, Readers
 from camit.search.revise import Protocol
 from camit.soak import chance
 from camit.soak.oracle import Action, Oracle, Violation
 from camit.text import fold
+from tests.helpers import Offering
 
 PARK = "我们昨天在公园里看到了他。"  # We saw him in the park yesterday.
 BOSS = "你好，老板。"  # Hello, boss.
@@ -515,33 +514,12 @@ def test_a_word_of_several_pieces_holds_together(session: camit.Session) -> None
     assert not {"bosss", "Helloo", "bossboss"} & set(found)
 
 
-class Offering:
-    """A memory that offers one phrase everywhere."""
-
-    looks = False
-
-    def __init__(self, pieces: tuple[int, ...]) -> None:
-        self.pieces = pieces
-
-    def read(self, features: Features) -> list[list[Copy]]:
-        return [[Copy((self.pieces,), 0.5, 7)]] * len(features.s)
-
-    def offers(self, features: Features, pieces: object) -> list[tuple[tuple[int, int], Copy]]:
-        raise NotImplementedError
-
-    def shares(self, features: Features) -> torch.Tensor:
-        raise NotImplementedError
-
-    def mix(self, shares: torch.Tensor, logp: torch.Tensor, sentences: object) -> Mixed:
-        raise NotImplementedError
-
-
 def test_what_the_memory_offers_is_among_the_alternatives(
     session: camit.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draft = session.open(BOSS)
     pieces = tuple(model().target_vocabulary.encode("chief engineer"))
-    readers = Readers(Offering(pieces), Offering(pieces[::-1]))
+    readers = Readers(*(Offering(Copy((way,), 0.5, 7)) for way in (pieces, pieces[::-1])))
     monkeypatch.setattr(session.memory, "readers", lambda source: readers)
     offered = [a for a in draft.alternatives(2, k=10) if a.from_memory is not None]
     assert [(a.text, a.from_memory) for a in offered] == [("chief engineer", 7)]

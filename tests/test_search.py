@@ -20,14 +20,14 @@ from camit.errors import Cancelled, InputError
 from camit.networks import Encoded, Features, Network, State
 from camit.search.direction import Direction
 from camit.search.grid import PATIENCE, search
-from camit.search.problem import Copy, Mixed, Phrase, Problem, Span, Written
+from camit.search.problem import Copy, Phrase, Problem, Written
 from camit.search.revise import Request, Revision, Searcher, Settings
 from camit.search.rules import WORD_LIMIT
 from camit.search.scoring import Directions, Readings, Sources, read_sources, score
 from camit.search.sides import Part
 from camit.text import BOS, EOS, SPECIALS, UNK, Vocabulary, WordVocabulary
 from camit.translator import Translator, load
-from tests.helpers import Scripted, piece_vocabulary, tiny_network, tiny_translator, word_vocabulary
+from tests.helpers import Offering, Scripted, piece_vocabulary, tiny_network, tiny_translator, word_vocabulary
 
 # Five pieces with every kind of edge: words, a continuation and a punctuation mark.
 TOY = WordVocabulary(["▁a", "▁b", "c", ",", "▁d"], "en")
@@ -510,14 +510,9 @@ def test_where_the_network_means_a_word_it_lacks_the_memory_says_which() -> None
     script = {(): {the: 0.9}, (the,): {UNK: 0.8, EOS: 0.1}, (the, UNK): {EOS: 0.9}}
     direction, start = scripted(script, vocabulary)
 
-    class Memory:
-        looks = False
-
-        def read(self, features: Features) -> list[list[Copy]]:
-            return [[Copy(((redford,),), 0.1, entry=1)] for _ in features.s]
-
+    memory = Offering(Copy(((redford,),), 0.1, entry=1))
     [plain] = search(direction, start, [Problem(0, 5)], beam=2)
-    [helped] = search(direction, start, [Problem(0, 5)], beam=2, reader=Memory())  # type: ignore[arg-type]
+    [helped] = search(direction, start, [Problem(0, 5)], beam=2, reader=memory)
     assert plain[0].pieces == (the, UNK) and helped[0].pieces == (the, redford)
 
 
@@ -593,60 +588,33 @@ class TestOnce:
         assert "dc" not in TOY.decode((*problem.prefix, *found.pieces)).split()
 
 
-class OffersOneWord:
-    """A memory that offers the same copy at every step."""
-
-    looks = False
-
-    def __init__(self, pieces: Phrase, probability: float) -> None:
-        self.copy = Copy((pieces,), probability, 1)
-
-    def read(self, features: Features) -> list[list[Copy]]:
-        return [[self.copy]] * len(features.s)
-
-    def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
-        raise NotImplementedError
-
-    def shares(self, features: Features) -> torch.Tensor:
-        raise NotImplementedError
-
-    def mix(self, shares: torch.Tensor, logp: torch.Tensor, sentences: Sequence[Phrase]) -> Mixed:
-        raise NotImplementedError
-
-
 class TestCopies:
     """Words from memory during a search."""
 
-    def search(self, reader: OffersOneWord, problem: Problem) -> Phrase:
+    def search(self, reader: Offering, problem: Problem) -> Phrase:
         direction, start = scripted({(): {A: 0.9}, (A,): {EOS: 0.9}, (D, C): {EOS: 0.9}, (B,): {EOS: 0.9}})
         with torch.inference_mode():
             return search(direction, start, [problem], beam=4, reader=reader)[0][0].pieces
 
     def test_a_word_is_copied_whole(self) -> None:
-        assert self.search(OffersOneWord((D, C), 0.95), Problem(0, 2)) == (D, C)
+        assert self.search(Offering(Copy(((D, C),), 0.95, 1)), Problem(0, 2)) == (D, C)
 
     def test_a_word_of_one_piece_shares_its_probability(self) -> None:
-        assert self.search(OffersOneWord((B,), 0.95), Problem(0, 2)) == (B,)
+        assert self.search(Offering(Copy(((B,),), 0.95, 1)), Problem(0, 2)) == (B,)
 
     def test_an_unlikely_copy_changes_nothing(self) -> None:
-        assert self.search(OffersOneWord((D, C), 1e-6), Problem(0, 2)) == (A,)
+        assert self.search(Offering(Copy(((D, C),), 1e-6, 1)), Problem(0, 2)) == (A,)
 
     def test_a_copy_does_not_follow_itself_however_it_is_spelled(self) -> None:
-        class Twice(OffersOneWord):
-            def __init__(self) -> None:
-                self.copy = Copy(((B,), (D, C)), 0.95, 1, times=3)
-
+        twice = Offering(Copy(((B,), (D, C)), 0.95, 1, times=3))
         for prefix in ((B,), (D, C), (A, B), (A, D, C)):
-            written = self.search(Twice(), Problem(0, 2, prefix=prefix))
+            written = self.search(twice, Problem(0, 2, prefix=prefix))
             assert written[:1] != (B,) and written[:2] != (D, C)
 
     def test_a_copy_counts_in_all_its_spellings(self) -> None:
-        class Spelled(OffersOneWord):
-            def __init__(self) -> None:
-                self.copy = Copy(((B,), (D, C)), 0.95, 1, times=1)
-
-        assert self.search(Spelled(), Problem(0, 2)) == (B,)
-        written = self.search(Spelled(), Problem(0, 2, prefix=(D, C, A)))
+        spelled = Offering(Copy(((B,), (D, C)), 0.95, 1, times=1))
+        assert self.search(spelled, Problem(0, 2)) == (B,)
+        written = self.search(spelled, Problem(0, 2, prefix=(D, C, A)))
         assert B not in written and D not in written
 
     @pytest.mark.parametrize(
@@ -656,35 +624,81 @@ class TestCopies:
     def test_a_copy_is_spelled_as_the_network_would(
         self, usual: Phrase, likelier: int, written: Phrase
     ) -> None:
-        class Spelled(OffersOneWord):
-            def __init__(self) -> None:
-                self.copy = Copy((usual, (C,)), 0.95, 1)
-
+        spelled = Offering(Copy((usual, (C,)), 0.95, 1))
         ends = {way: {EOS: 0.9} for way in ((B,), (C,), (D, C))}
         direction, start = scripted({(): {A: 0.8, likelier: 0.1}, **ends})
         with torch.inference_mode():
-            [[found]] = search(direction, start, [Problem(0, 2)], beam=4, reader=Spelled())
+            [[found]] = search(direction, start, [Problem(0, 2)], beam=4, reader=spelled)
         assert found.pieces == written
 
     def test_a_copy_is_not_a_second_time_of_what_stands_once(self) -> None:
         problem = Problem(0, 2, phrases=((D, C),), once=((D, C),))
-        written = self.search(OffersOneWord((D, C), 0.95), problem)
+        written = self.search(Offering(Copy(((D, C),), 0.95, 1)), problem)
         assert [written[i : i + 2] for i in range(len(written))].count((D, C)) == 1
 
     def test_a_copy_is_not_a_second_time_of_a_word_in_a_phrase_still_to_come(self) -> None:
-        written = self.search(OffersOneWord((D, C), 0.95), Problem(0, 2, phrases=((B, D, C),)))
+        written = self.search(Offering(Copy(((D, C),), 0.95, 1)), Problem(0, 2, phrases=((B, D, C),)))
         assert [written[i : i + 2] for i in range(len(written))].count((D, C)) == 1
 
     def test_a_copy_does_not_follow_its_own_beginning(self) -> None:
-        written = self.search(OffersOneWord((B, D), 0.95), Problem(0, 2, prefix=(B,)))
+        written = self.search(Offering(Copy(((B, D),), 0.95, 1)), Problem(0, 2, prefix=(B,)))
         assert written[:1] != (B,)
 
     def test_a_copy_does_not_follow_what_must_not_be_doubled(self) -> None:
         direction, start = scripted({(): {A: 0.9}, (A, D, C): {EOS: 0.9}})
         with torch.inference_mode():
-            problem, reader = Problem(0, 4, once=((A,),)), OffersOneWord((D, C), 0.5)
+            problem, reader = Problem(0, 4, once=((A,),)), Offering(Copy(((D, C),), 0.5, 1))
             written = search(direction, start, [problem], beam=4, reader=reader)[0][0].pieces
         assert "a" not in TOY.decode(written).split()
+
+
+class AmongRivals(Offering):
+    """One that leaves small words, marks and the rest of a word to the network, as the memory does."""
+
+    def __init__(self, direction: Direction, copy: Copy) -> None:
+        super().__init__(copy)
+        self._direction = direction
+
+    def rivals(self, last: torch.Tensor) -> torch.Tensor:
+        return self._direction.rivals(last)
+
+
+LIST = word_vocabulary(["the", *(f"word{n}" for n in range(10)), "cat", "dog", "."])
+THE, CAT, DOG = (LIST.encode(word)[0] for word in ("the", "cat", "dog"))
+
+
+class TestRivals:
+    """What a remembered word takes the place of: other words that say something."""
+
+    def search(self, script: dict[Phrase, dict[int, float]]) -> Phrase:
+        direction, start = scripted(script, LIST)
+        reader = AmongRivals(direction, Copy(((CAT,),), 0.9, 1))
+        with torch.inference_mode():
+            return search(direction, start, [Problem(0, 3)], beam=4, reader=reader)[0][0].pieces
+
+    def test_a_small_word_stands_before_a_copy_as_it_would_before_another_word(self) -> None:
+        ends = {(THE, word): {EOS: 0.9} for word in (CAT, DOG)}
+        assert self.search({(): {THE: 0.8, DOG: 0.1}, (THE,): {DOG: 0.9}, **ends}) == (THE, CAT)
+
+    def test_a_copy_takes_the_place_of_another_word(self) -> None:
+        ends = {(word,): {EOS: 0.9} for word in (CAT, DOG)}
+        assert self.search({(): {DOG: 0.8, THE: 0.1}, **ends}) == (CAT,)
+
+    def test_a_sentence_does_not_end_before_the_copy(self) -> None:
+        ends = {(DOG, CAT): {EOS: 0.9}}
+        assert self.search({(): {DOG: 0.9}, (DOG,): {EOS: 0.9}, **ends})[-1] == CAT
+
+    def test_neither_the_rest_of_a_word_nor_a_small_one_is_a_rival(self) -> None:
+        vocabulary = load("zh-en").target_vocabulary
+        for direction in load("zh-en").directions.both:
+            last = vocabulary.encode("house")[-1]
+            rivals = direction.rivals(torch.tensor(last))
+            assert all(rivals[vocabulary.encode(word)[-1]] for word in ("bicycle", "kitchen"))
+            assert not any(rivals[vocabulary.encode(word)[0]] for word in ("the", "of", "her", "was"))
+            assert all(rivals[vocabulary.encode(mark, attach=True)[0]] for mark in ".,?")
+            assert rivals[direction.decoder.last_piece]
+            suffix = vocabulary.encode("ed", attach=True)[0]
+            assert rivals[suffix] == direction.backward  # backward it is how another word begins
 
 
 SENTENCES = ["我们昨天在公园里看到了他。", "你为什么不告诉我真相？", "他说他明天会来，但是我不相信。"]

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import safetensors.torch
 import torch
@@ -25,7 +26,7 @@ from torch.nn import functional as F
 from camit.checkpoint import load_weights, read_tensors, write_atomically
 from camit.networks import Features
 from camit.search.direction import Direction
-from camit.search.problem import Copy, Mixed, Phrase, Readers, Span
+from camit.search.problem import LEAST, Copy, Mixed, Phrase, Readers, Span
 from camit.search.rules import fitting_spellings
 from camit.spelling import Spellings
 
@@ -142,11 +143,19 @@ def evidence(features: Features, keys: Keys, match: Match) -> Tensor:
     return torch.stack((s, c, features.attention @ match.pieces, found, rarity), dim=3)
 
 
+class Trust(NamedTuple):
+    """What is known of entries besides. It says which word is right; attention says when it is due: or else
+    a word that is surely right would come early, and others be left out."""
+
+    favour: Tensor  # [entries] added to the evidence by the attention on an entry's source words
+    against: Tensor  # [entries] taken off wherever they are
+
+
 class MemoryReader:
     """The memory as one decoder reads it while it writes one source sentence.
 
     `spellings` and `ids` name the entries behind `keys`: the ways to write the word of each, see `Copy`. What
-    is less probable than `cut` is not offered; `trust` is added to the evidence for every entry.
+    is less probable than `cut` is not offered.
     """
 
     def __init__(
@@ -159,7 +168,7 @@ class MemoryReader:
         *,
         match: Match | None,
         cut: float,
-        trust: Tensor | None = None,
+        trust: Trust | None = None,
     ) -> None:
         self.ids = tuple(ids)
         self.words = [spelled.spaced[0] for spelled in spellings]
@@ -200,10 +209,11 @@ class MemoryReader:
         k = gate.evidence
         keys_s = F.normalize(keys.s, dim=1) * k[0] + gate.state
         weights = [keys_s, F.normalize(keys.c, dim=1) * k[1] + gate.context]
-        offset = gate.bias.expand(len(ids)) if trust is None else gate.bias + trust
+        offset = gate.bias.expand(len(ids))
         if match is not None:
-            weights.append(match.pieces.t() * k[2])
-            offset = offset + gate.prior(match)
+            favour, against = trust or (torch.zeros(len(ids)), torch.zeros(len(ids)))
+            weights.append(match.pieces.t() * (k[2] + favour).unsqueeze(1))
+            offset = offset + gate.prior(match) - against
         self._weights = F.pad(torch.cat(weights, dim=1), (0, 0, 0, 1))  # [entries + 1, d + d_c + source]
         self._offset = F.pad(offset, (0, 1))
 
@@ -219,6 +229,12 @@ class MemoryReader:
             parts.append(attention)
         # sigmoid(g + logsumexp e) * softmax(e), with g in every e: a softmax beside "copy nothing"
         return F.linear(torch.cat(parts, 2), self._weights, self._offset).softmax(2)[..., :-1]
+
+    def rivals(self, last: Tensor) -> Tensor:
+        """What remembered words compete with behind these pieces [...]: other words that say something; by
+        the paper, all that may come next. [..., vocabulary] bool"""
+        rivals = self._direction.rivals(last)
+        return torch.ones_like(rivals) if isinstance(self._gate, PaperGate) else rivals
 
     def read(self, features: Features) -> list[list[Copy]]:
         """For each row the words worth copying with theta * r."""
@@ -244,12 +260,14 @@ class MemoryReader:
                 found[at][name] = self._copy(name, total, listed[at])
         return found
 
-    def mix(self, shares: Tensor, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
-        """P_j = (1 - theta_j) P_j + theta_j r_j along known sentences (in the order of the direction).
+    def mix(self, shares: Tensor, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
+        """P_j = (1 - theta_j) P_j + theta_j r_j along known sentences (in the order of the direction), among
+        the rivals of what is remembered.
 
         A remembered word has its probability in whichever of its spellings stands there.
         """
         worthwhile = self._worthwhile(shares.flatten(0, 1))
+        contested = self._contested(features, worthwhile, sentences)
         width = shares.shape[1]
         mixed: list[list[float]] = logp.tolist()  # single numbers are looked at, for which tensors are slow
         theta = [[0.0] * len(row) for row in mixed]
@@ -265,18 +283,37 @@ class MemoryReader:
                 total = min(1.0, sum(copy.probability for copy in offered.values()))
                 if not total:
                     continue
-                theta[row][at] = total
-                rest = math.log1p(-min(total, 1 - 1e-6))
+                part, rival = contested[row * width + at]
                 copy, length = self._standing(offered.values(), pieces, at)
+                if copy is None and not rival:
+                    continue  # the memory has no say in it
+                theta[row][at] = total
+                rest = math.log1p(-min(total, 1 - 1e-6)) if rival else 0.0
                 if copy is None:
                     along[at] += rest
                     continue
                 busy = at + length
-                alone = sum(along[at:busy]) + rest
-                along[at:busy] = [math.log(math.exp(alone) + copy.probability), *[0.0] * (length - 1)]
-                if math.log(copy.probability) > alone:
+                alone, mine = math.exp(sum(along[at:busy]) + rest), copy.probability * part
+                along[at:busy] = [math.log(max(alone + mine, LEAST)), *[0.0] * (length - 1)]
+                if mine > alone:
                     copied[row].append((at, busy, copy.entry))
         return Mixed(logp.new_tensor(mixed), logp.new_tensor(theta), copied)
+
+    def _contested(
+        self, features: Features, worthwhile: Sequence[Mapping[str, Copy]], sentences: Sequence[Phrase]
+    ) -> dict[int, tuple[float, bool]]:
+        """For the places where something is worth copying, by their number among all: what probability the
+        rivals have together, and does one of them stand there?"""
+        places = [n for n, worth in enumerate(worthwhile) if worth]
+        if not places:
+            return {}
+        width, end = features.last.shape[1], self._direction.decoder.last_piece
+        there = Features(*(x.flatten(0, 1)[places].unsqueeze(1) for x in features))
+        rivals = self.rivals(there.last[:, 0])
+        parts = (self._direction.predict(there)[:, 0].exp() * rivals).sum(1).clamp(max=1.0)
+        said = [(*self._direction.feed(pieces), *[end] * width)[:width] for pieces in sentences]
+        stands = rivals[range(len(places)), [said[n // width][n % width] for n in places]]
+        return dict(zip(places, zip(parts.tolist(), stands.tolist(), strict=True), strict=True))
 
     def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
         """Along a known sentence, in the order of the text: words that are not from the memory, and what

@@ -31,11 +31,18 @@ PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = 4
 SPACE = "\u2581"  # sentencepiece's mark for "a space stands before this piece"
 MAX_CHARACTERS = 5_000
-COMMON_PIECES = 200
+COMMON_PIECES = 200  # of a short list, a tenth
 # Marks that a word follows without a space: always, and when there is a space before them.
 OPENING, QUOTES = frozenset("([{$#@“‘«¿¡"), frozenset('"')
 OPENING_QUOTES, CLOSING = frozenset("“‘«"), frozenset("\"'”’»)]}")
 SENTENCE_ENDS = frozenset(".!?…")
+# Words that stand between those that say something. Of a language without a list, the most frequent ones:
+# with these for English, drafts of 1,086 lines of dialogue gain 0.9 BLEU by memory and learning, and not 1.1.
+_SMALL_ENGLISH = """
+    a an the this that these those some any no not very so as and or but of in on at to for by with from
+    about into over out off up down my your his her our their its is are was were be been am isn wasn has
+    have had do does did don didn will would won can could should"""
+SMALL_WORDS = {"en": frozenset(_SMALL_ENGLISH.split())}
 # How people write a language: Chinese and Japanese put no space between words.
 UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th"})
 # How sacrebleu cuts text of a language into words for BLEU; others as it does by default.
@@ -183,7 +190,7 @@ class Vocabulary(ABC):
         self._growing = threading.Lock()
         self._pieces: list[str] = list(pieces)
         self._size = len(pieces)
-        self._common = SPECIALS + COMMON_PIECES  # vocabularies are in the order of frequency
+        self._first = SPECIALS  # the first that is text; from here on in the order of frequency
         bodies = [piece.removeprefix(SPACE) for piece in pieces]
         self.bodies: tuple[str, ...] = (*[""] * SPECIALS, *bodies[SPECIALS:])  # the letters of each piece
         self._opens = np.array([piece.startswith(SPACE) for piece in pieces])
@@ -274,17 +281,33 @@ class Vocabulary(ABC):
             return (piece,)
         return self.encode_word(self._text([piece]), True)
 
+    @property
+    def _uncommon(self) -> int:
+        """The first piece that is not among the most frequent ones."""
+        return self._first + min(COMMON_PIECES, (self._size - self._first) // 10)
+
     def is_common(self, phrase: Sequence[int]) -> bool:
         """Punctuation and the most frequent words, which may well stand in a sentence several times."""
-        return all(i < self._common for i in phrase)
+        return all(i < self._uncommon for i in phrase)
+
+    @cached_property
+    def small(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Mask of pieces that are a small word as they stand; see `SMALL_WORDS`."""
+        known = SMALL_WORDS.get(self.language)
+        return np.array(
+            [
+                bool(self._opens[i])
+                and (body[:1].isalpha() and self.is_common([i]) if known is None else body.lower() in known)
+                for i, body in enumerate(self.bodies)
+            ]
+        )
 
     def rarity(self, phrase: Sequence[int]) -> float:
         """From 0, the most frequent piece, to 1, the rarest; whatever takes several pieces is rare."""
         pieces = [i for i in phrase if i >= self._size or self.bodies[i]]
         if len(pieces) != 1 or pieces[0] >= self._size:
             return 1.0
-        first = self._common - COMMON_PIECES
-        return math.log(max(1, pieces[0] - first + 1)) / math.log(self._size)
+        return math.log(max(1, pieces[0] - self._first + 1)) / math.log(self._size)
 
     def boundary_class(self, piece: int, before: bool) -> int:
         """Pieces of one class have the same `boundaries_after` (or, with `before`, the same
@@ -386,7 +409,7 @@ class PieceVocabulary(Vocabulary):
         super().__init__([self._processor.id_to_piece(i) for i in range(size)], language, segmented)
         self._byte = np.array([self._processor.is_byte(i) for i in range(size)])
         self._head[self._byte] = self._tail[self._byte] = Edge.WORD
-        self._common += int(self._byte.sum())
+        self._first += int(self._byte.sum())
         self._bytes = {int(self._pieces[i][3:5], 16): int(i) for i in np.flatnonzero(self._byte)}
         if len(self._bytes) != 256:
             raise CheckpointError(f"{name} has no byte fallback; train it with byte_fallback=True.")

@@ -70,6 +70,16 @@ class Direction:
             self._masks["begins"] = table.to(device)
         return self._masks["begins"][self._masks["kind"][last]]
 
+    def rivals(self, last: Tensor) -> Tensor:
+        """For pieces [...] that were read last: what may come next instead of a remembered word? Another one,
+        or the end; but not the rest of a word, nor a small one, which may stand before it.
+        [..., vocabulary] bool"""
+        begins = self.begins(last)
+        if "rivals" not in self._masks:
+            others = ~torch.from_numpy(self.vocabulary.small).to(begins.device)
+            self._masks["rivals"] = self._masks["begins"] & others
+        return self._masks["rivals"][self._masks["kind"][last]]
+
     def order(self, pieces: Sequence[int]) -> tuple[int, ...]:
         """Pieces in the order this direction writes them; applied twice it gives them back."""
         return tuple(reversed(pieces)) if self.backward else tuple(pieces)

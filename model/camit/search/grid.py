@@ -22,7 +22,7 @@ from torch import Tensor
 
 from camit.networks import Features, State
 from camit.search.direction import Direction
-from camit.search.problem import Hypothesis, Phrase, Problem, Reader, Spelled, Written
+from camit.search.problem import LEAST, Hypothesis, Phrase, Problem, Reader, Spelled, Written
 from camit.search.rules import free_pieces, looping, may_begin, may_copy, room
 from camit.search.threads import threads_kept, use_threads_for
 from camit.text import PAD
@@ -186,7 +186,7 @@ def _expand(
             ]
             for row, ((b, h), offers) in enumerate(zip(owners, offered, strict=True))
         ]
-        logp = _mixed(logp, copies)
+        logp, copies = _mixed(logp, copies, reader.rivals(features.last[:, 0]))
     result: list[list[_Move]] = [[] for _ in owners]
     free: list[int] = []
     given: list[tuple[int, Phrase, int]] = []  # rows that must, or may, write the first of these pieces
@@ -261,18 +261,25 @@ def spell(
     return [(usual if direction.capitals(logp) == direction.capital(usual) else other, 1.0)]
 
 
-def _mixed(logp: Tensor, copies: Sequence[Sequence[Spelled]]) -> Tensor:
-    """P = (1 - theta) P + theta r, for copied words of one known piece; longer ones are candidates."""
+def _mixed(
+    logp: Tensor, copies: Sequence[Sequence[Spelled]], rivals: Tensor
+) -> tuple[Tensor, list[list[Spelled]]]:
+    """P = (1 - theta) P + theta r among the rivals [rows, vocabulary] of copied words, for those of one known
+    piece; longer ones are candidates. Both with the probability they have among all words."""
     theta = [sum(copy.probability for copy in row) for row in copies]
-    if not any(theta):
-        return logp
-    logp = logp + torch.log1p(-torch.tensor(theta, device=logp.device).clamp(max=1 - 1e-6)).unsqueeze(1)
-    for row, offered in enumerate(copies):
+    contested = (logp.exp() * rivals).sum(1).clamp(min=LEAST, max=1.0).tolist()
+    part_of_all = [
+        [copy._replace(probability=copy.probability * part) for copy in row]
+        for row, part in zip(copies, contested, strict=True)
+    ]
+    left = torch.log1p(-torch.tensor(theta, device=logp.device).clamp(max=1 - 1e-6)).unsqueeze(1)
+    logp = logp + left * rivals
+    for row, offered in enumerate(part_of_all):
         for copy in offered:
             if len(copy.pieces) == 1 and copy.pieces[0] < logp.shape[1]:
                 piece = copy.pieces[0]
                 logp[row, piece] = math.log(math.exp(float(logp[row, piece])) + copy.probability)
-    return logp
+    return logp, part_of_all
 
 
 def _choose(

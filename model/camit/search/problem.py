@@ -13,6 +13,7 @@ from camit.networks import Features
 
 Phrase = tuple[int, ...]
 Span = tuple[int, int]  # start and stop of a slice, of pieces or of words
+LEAST = 1e-30  # of probability, so that it has a logarithm
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ class Mixed(NamedTuple):
 
 
 class Reader(Protocol):
-    """What a revision memory does during a search: P_j = (1 - theta_j) P_j + theta_j r_j of the paper."""
+    """What a revision memory does during a search: P_j = (1 - theta_j) P_j + theta_j r_j of the paper, among
+    the `rivals` of a remembered word; their share of the probability is what it may take."""
 
     @property
     def looks(self) -> bool:
@@ -94,6 +96,10 @@ class Reader(Protocol):
     def read(self, features: Features) -> list[list[Copy]]:
         """For each row the words worth copying with theta * r."""
 
+    def rivals(self, last: Tensor) -> Tensor:
+        """What remembered words compete with behind the pieces [...] that were read last.
+        [..., vocabulary] bool"""
+
     def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
         """The words of a known sentence, in the order of the text, and what would be copied in their place;
         `features`: one row."""
@@ -101,7 +107,7 @@ class Reader(Protocol):
     def shares(self, features: Features) -> Tensor:
         """theta * r: the probability of copying each entry. [rows, n, entries]"""
 
-    def mix(self, shares: Tensor, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
+    def mix(self, shares: Tensor, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
         """P_j along known sentences (in the order of the direction), for rescoring and for showing."""
 
 

@@ -30,6 +30,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from camit.search.problem import LEAST
 from camit.text import PAD, UNK, Vocabulary
 
 # Chosen by the log-probability of each next sentence before it was learned from, and by how often its next
@@ -52,7 +53,6 @@ MOST, STEEPNESS, NEAR = 0.7, 15.0, 0.85
 # piece and 56.0 %, as without limits: 0.0566).
 HERE, SPELLED, ENDS = 1024, 512, 128
 FAINT = 1e-3  # lambda below which it is not worth while to ask what would begin a word
-LEAST = 1e-30  # of probability, so that it has a logarithm
 SUPPORT = 0.7  # of the attention at a place must have been on pieces that this source has too
 NOW = 0.5  # of the attention here must be on pieces that the place's own source has too
 FAR = -1.0  # the cosine of places that have nothing in common

@@ -162,7 +162,7 @@ class _Offer(NamedTuple):
     """What the memory says about a word at this place, as one decoder reads it."""
 
     theta: float
-    share: float  # theta * r
+    share: float  # theta * r, of what its rivals have
     entry: int
 
 
@@ -174,8 +174,10 @@ def _offers(
         return {}
     [copies] = reader.read(context.features)
     theta = sum(copy.probability for copy in copies)
+    contested = float((context.logp.exp() * reader.rivals(context.features.last[0, 0])).sum())
     return {
-        spelled(copy, context.direction.order): _Offer(theta, copy.probability, copy.entry) for copy in copies
+        spelled(copy, context.direction.order): _Offer(theta, copy.probability * contested, copy.entry)
+        for copy in copies
     }
 
 

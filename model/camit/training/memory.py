@@ -4,7 +4,9 @@ contexts in the same discourse").
 Each document is walked through from its beginning. Words the network does not expect, as a person would have
 to fix them, are sampled into a memory; along each later sentence the gates learn to make the sentence more
 probable by copying from it: the loss is -log((1 - theta) P(word) + theta r(word)), over all words, those that
-cannot be copied too.
+cannot be copied too. As in use (`Direction.rivals`), the default form of the gate is asked only where a word
+stands that a remembered one competes with, and takes its part of what these have; the paper's form is asked
+everywhere.
 
 The network is read once; what the gates see of it (similarities, attention) is kept as numbers, so the
 training itself is a small regression.
@@ -31,7 +33,7 @@ from camit.networks import Features
 from camit.search.direction import Direction
 from camit.search.problem import Phrase, Span
 from camit.search.rules import occurrences
-from camit.search.scoring import score
+from camit.search.scoring import Scored, score
 from camit.text import fold
 from camit.translator import Translator
 
@@ -136,6 +138,7 @@ class _Sentence:
     words: tuple[Span, ...]  # slices of `pieces`
     read: Mapping[bool, Features]  # by direction.backward, one row each
     logp: Tensor  # [pieces]
+    contested: Tensor  # [pieces] the probability of all rivals of a remembered word; 0 where none stands
     direction: Direction
 
     @property
@@ -156,6 +159,7 @@ class _Lessons:
     """Places of words in some sentences, and for each the entries that could be copied there."""
 
     alone: Tensor  # [words] log-probability of the word by the network
+    contested: Tensor  # [words] see `_Sentence`
     s: Tensor  # [words, d]
     c: Tensor  # [words, d_c]
     row: Tensor  # [pairs] the place a pair of place and entry belongs to
@@ -199,6 +203,9 @@ def _read(translator: Translator, document: Document) -> dict[bool, list[_Senten
         scored = {d.backward: score(d, sources.start(d), range(len(batch)), targets) for d in directions.both}
         for row, (source, ids, pieces) in enumerate(batch):
             n = len(pieces)
+            contested = {
+                d.backward: _contested(d, scored[d.backward].row(row), pieces) for d in directions.both
+            }
             features = {
                 b: Features(
                     found.features.s[row : row + 1, :n].clone(),
@@ -223,10 +230,19 @@ def _read(translator: Translator, document: Document) -> dict[bool, list[_Senten
                         mirrored if d.backward else slices,
                         features,
                         scored[d.backward].logp[row, :n] + unknown[list(d.order(range(n)))],
+                        contested[d.backward],
                         d,
                     )
                 )
     return result
+
+
+def _contested(direction: Direction, scored: Scored, pieces: Phrase) -> Tensor:
+    """What the rivals of a remembered word have together at each place where one of them stands."""
+    n = len(pieces)
+    rivals = direction.rivals(scored.features.last[0, :n])
+    stands = rivals[range(n), direction.feed(direction.order(pieces))]
+    return (direction.predict(scored.features)[0, :n].exp() * rivals).sum(1) * stands
 
 
 def _walk(
@@ -269,7 +285,10 @@ def _lessons(
     features = Features(*(x[:, starts] for x in sentence.features))
     held = [sentence.pieces[start:stop] for start, stop in sentence.words]
     right = torch.tensor([[float(word == phrase) for phrase in phrases] for word in held])  # [words, entries]
-    chosen, match = match_anchors(translator, sentence.source, anchors)
+    # What says too little to be copied is remembered, but not read.
+    read = [n for n, phrase in enumerate(phrases) if not translator.target_vocabulary.is_common(phrase)]
+    found, match = match_anchors(translator, sentence.source, [anchors[n] for n in read])
+    chosen = [read[n] for n in found]
     seen = torch.tensor(
         [
             [
@@ -291,6 +310,7 @@ def _lessons(
     )
     return _Lessons(
         alone=torch.stack([sentence.logp[start:stop].sum() for start, stop in sentence.words]),
+        contested=sentence.contested[starts],
         s=features.s[0],
         c=features.c[0],
         row=row,
@@ -312,6 +332,7 @@ def _join(lessons: Sequence[_Lessons]) -> _Lessons:
 
     return _Lessons(
         cat("alone"),
+        cat("contested"),
         cat("s"),
         cat("c"),
         cat("row", True),
@@ -349,7 +370,8 @@ def _gain(gate: Gate | PaperGate, lessons: _Lessons) -> Tensor:
         theta = torch.sigmoid(opened)
         mixed = (1 - theta) * lessons.alone.exp() + theta * good / total.clamp(min=1e-30)
     else:
-        mixed = (lessons.alone.exp() + good) / (1 + total)
+        mixed = (lessons.alone.exp() + lessons.contested * good) / (1 + total)
+        mixed = torch.where(lessons.contested > 0.0, mixed, lessons.alone.exp())
     least = math.exp(-20.0)  # what both find impossible teaches nothing
     return torch.log(mixed + least) - torch.log(lessons.alone.exp() + least)
 
