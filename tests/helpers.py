@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from camit.checkpoint import Checkpoint
 from camit.networks import Decoder, Encoded, Features, Network, NetworkConfig, State, build
+from camit.search.direction import Direction
 from camit.search.problem import Copy, Mixed, Phrase, Span
 from camit.soak.chance import few_pieces
 from camit.text import BOS, EOS, PieceVocabulary, WordVocabulary
@@ -134,8 +135,8 @@ class Offering:
     def read(self, features: Features) -> list[list[Copy]]:
         return [[self.copy]] * len(features.s)
 
-    def rivals(self, last: Tensor) -> Tensor:
-        return torch.ones(*last.shape, 1, dtype=torch.bool)
+    def rivals(self, last: Tensor, offered: Sequence[Iterable[Copy]]) -> Tensor:
+        return torch.ones(len(last), 1, dtype=torch.bool)
 
     def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
         raise NotImplementedError
@@ -143,5 +144,12 @@ class Offering:
     def shares(self, features: Features) -> Tensor:
         raise NotImplementedError
 
-    def mix(self, shares: Tensor, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
+    def mix(
+        self,
+        direction: Direction,
+        shares: Tensor,
+        features: Features,
+        logp: Tensor,
+        sentences: Sequence[Phrase],
+    ) -> Mixed:
         raise NotImplementedError

@@ -19,6 +19,7 @@ from camit.errors import CheckpointError, InputError, SessionError
 from camit.gate import FILE, Gates, Keys, Match, MemoryReader, evidence
 from camit.memory import MemoryEntry, MemorySnapshot, RevisionMemory
 from camit.networks import Features
+from camit.search.direction import Direction
 from camit.search.exchange import exchanged
 from camit.search.grid import search
 from camit.search.problem import Copy, Mixed, Phrase, Problem, Readers, Span
@@ -95,7 +96,12 @@ class Overlooked:
         return torch.zeros(*features.s.shape[:2], 0)
 
     def mix(
-        self, shares: torch.Tensor, features: Features, logp: torch.Tensor, sentences: Sequence[Phrase]
+        self,
+        direction: Direction,
+        shares: torch.Tensor,
+        features: Features,
+        logp: torch.Tensor,
+        sentences: Sequence[Phrase],
     ) -> Mixed:
         mixed = logp.clone()
         for row, pieces in enumerate(sentences):
@@ -379,8 +385,16 @@ def test_a_first_translation_is_worth_what_reading_it_again_says() -> None:
     ahead = score(directions.forward, sources.forward, [0], [pieces])
     behind = score(directions.backward, sources.backward, [0], [pieces])
     shares = readers.shares(ahead.features, behind.features, [pieces])
-    total = float(readers.forward.mix(shares[0], ahead.features, ahead.logp, [pieces]).logp.sum())
-    total += float(readers.backward.mix(shares[1], behind.features, behind.logp, [pieces[::-1]]).logp.sum())
+    total = float(
+        readers.forward.mix(
+            chinese().directions.forward, shares[0], ahead.features, ahead.logp, [pieces]
+        ).logp.sum()
+    )
+    total += float(
+        readers.backward.mix(
+            chinese().directions.backward, shares[1], behind.features, behind.logp, [pieces[::-1]]
+        ).logp.sum()
+    )
     assert value == pytest.approx(total / (2 * (len(pieces) + 1)), abs=1e-4)
 
 
@@ -923,6 +937,7 @@ def test_behind_an_opening_mark_the_attached_word_is_the_copy(backward: bool) ->
             scored = score(direction, sources.start(direction), [0], [pieces])
             reader = _reader(readers, backward)
             mixed = reader.mix(
+                direction,
                 reader.shares(scored.features),
                 scored.features,
                 torch.full_like(scored.logp, -9.0),
@@ -1109,7 +1124,11 @@ def test_along_a_known_sentence_a_copied_word_has_the_mixed_probability() -> Non
     with torch.inference_mode():
         scored = score(translator.directions.forward, sources.forward, [0], [pieces])
         mixed = _reader(readers).mix(
-            _reader(readers).shares(scored.features), scored.features, scored.logp, [pieces]
+            translator.directions.forward,
+            _reader(readers).shares(scored.features),
+            scored.features,
+            scored.logp,
+            [pieces],
         )
         there = Features(*(x[:, 1:2] for x in scored.features))
         direction = translator.directions.forward

@@ -659,7 +659,7 @@ class AmongRivals(Offering):
         super().__init__(copy)
         self._direction = direction
 
-    def rivals(self, last: torch.Tensor) -> torch.Tensor:
+    def rivals(self, last: torch.Tensor, offered: object) -> torch.Tensor:
         return self._direction.rivals(last)
 
 

@@ -5,7 +5,9 @@ The paper's form: theta_j = sigmoid(W_s s_j + W_c c_j + b) and r_j = softmax(W_1
 adds the evidence e_jt for the entries to the gate, theta_j = sigmoid(W_s s_j + W_c c_j + b + log sum_t exp
 e_jt) with r_j = softmax(e_j) and s_j, c_j of length 1, so that what no entry fits stays shut. Part of the
 evidence is the source: an entry knows the source words it stands for, is read only where they stand, and
-counts more while attention rests on them. Along a sentence that both decoders have read, they copy a word
+counts more while attention rests on them. And P_j = (1 - theta_j) P_j + theta_j r_j is about words that say
+something: what small words, and the rest of a word that was begun, have of P_j stays theirs
+(`Direction.rivals`). Along a sentence that both decoders have read, they copy a word
 with one probability, the mean (`AgreedReaders`).
 """
 
@@ -25,7 +27,7 @@ from torch.nn import functional as F
 
 from camit.checkpoint import load_weights, read_tensors, write_atomically
 from camit.networks import Features
-from camit.search.direction import Direction
+from camit.search.direction import Direction, together
 from camit.search.problem import LEAST, Copy, Mixed, Phrase, Readers, Span
 from camit.search.rules import fitting_spellings
 from camit.spelling import Spellings
@@ -218,7 +220,7 @@ class MemoryReader:
         self._offset = F.pad(offset, (0, 1))
 
     def shares(self, features: Features) -> Tensor:
-        """theta * r: the probability of copying each entry. [rows, n, entries]"""
+        """theta * r: what each entry takes of the probability of its rivals. [rows, n, entries]"""
         gate, (s, c, attention, *_) = self._gate, features
         if isinstance(gate, PaperGate):
             theta = torch.sigmoid(s @ gate.state + c @ gate.context + gate.bias)
@@ -230,11 +232,20 @@ class MemoryReader:
         # sigmoid(g + logsumexp e) * softmax(e), with g in every e: a softmax beside "copy nothing"
         return F.linear(torch.cat(parts, 2), self._weights, self._offset).softmax(2)[..., :-1]
 
-    def rivals(self, last: Tensor) -> Tensor:
-        """What remembered words compete with behind these pieces [...]: other words that say something; by
-        the paper, all that may come next. [..., vocabulary] bool"""
+    def rivals(self, last: Tensor, offered: Sequence[Iterable[Copy]]) -> Tensor:
+        """See `Reader`. By the paper they are all that may come next; and who pins a small word, or adds it
+        by hand, means it instead of others: "on" and not "about"."""
+        if isinstance(self._gate, PaperGate):
+            return torch.ones(len(last), 1, dtype=torch.bool, device=last.device)
         rivals = self._direction.rivals(last)
-        return torch.ones_like(rivals) if isinstance(self._gate, PaperGate) else rivals
+        small = [n for n, copies in enumerate(offered) if self._any_small(copies)]
+        if small:
+            rivals[small] = self._direction.begins(last[small])
+        return rivals
+
+    def _any_small(self, copies: Iterable[Copy]) -> bool:
+        usual = (copy.spellings[0] for copy in copies)
+        return any(len(pieces) == 1 and self._direction.small(pieces[0]) for pieces in usual)
 
     def read(self, features: Features) -> list[list[Copy]]:
         """For each row the words worth copying with theta * r."""
@@ -260,14 +271,18 @@ class MemoryReader:
                 found[at][name] = self._copy(name, total, listed[at])
         return found
 
-    def mix(self, shares: Tensor, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
-        """P_j = (1 - theta_j) P_j + theta_j r_j along known sentences (in the order of the direction), among
-        the rivals of what is remembered.
-
-        A remembered word has its probability in whichever of its spellings stands there.
-        """
+    def mix(
+        self,
+        direction: Direction,
+        shares: Tensor,
+        features: Features,
+        logp: Tensor,
+        sentences: Sequence[Phrase],
+    ) -> Mixed:
+        """See `Reader`. A remembered word has its probability in whichever of its spellings stands there."""
         worthwhile = self._worthwhile(shares.flatten(0, 1))
-        contested = self._contested(features, worthwhile, sentences)
+        contested = self._contested(direction, features, worthwhile)
+        everything = isinstance(self._gate, PaperGate)
         width = shares.shape[1]
         mixed: list[list[float]] = logp.tolist()  # single numbers are looked at, for which tensors are slow
         theta = [[0.0] * len(row) for row in mixed]
@@ -283,7 +298,7 @@ class MemoryReader:
                 total = min(1.0, sum(copy.probability for copy in offered.values()))
                 if not total:
                     continue
-                part, rival = contested[row * width + at]
+                rival = everything or direction.rival_stands(pieces, at) or self._any_small(worth.values())
                 copy, length = self._standing(offered.values(), pieces, at)
                 if copy is None and not rival:
                     continue  # the memory has no say in it
@@ -293,27 +308,24 @@ class MemoryReader:
                     along[at] += rest
                     continue
                 busy = at + length
-                alone, mine = math.exp(sum(along[at:busy]) + rest), copy.probability * part
+                alone = math.exp(sum(along[at:busy]) + rest)
+                mine = copy.probability * contested[row * width + at]
                 along[at:busy] = [math.log(max(alone + mine, LEAST)), *[0.0] * (length - 1)]
                 if mine > alone:
                     copied[row].append((at, busy, copy.entry))
         return Mixed(logp.new_tensor(mixed), logp.new_tensor(theta), copied)
 
     def _contested(
-        self, features: Features, worthwhile: Sequence[Mapping[str, Copy]], sentences: Sequence[Phrase]
-    ) -> dict[int, tuple[float, bool]]:
-        """For the places where something is worth copying, by their number among all: what probability the
-        rivals have together, and does one of them stand there?"""
+        self, direction: Direction, features: Features, worthwhile: Sequence[Mapping[str, Copy]]
+    ) -> dict[int, float]:
+        """For the places where something is worth copying, by their number among all: what its rivals have
+        together."""
         places = [n for n, worth in enumerate(worthwhile) if worth]
         if not places:
             return {}
-        width, end = features.last.shape[1], self._direction.decoder.last_piece
         there = Features(*(x.flatten(0, 1)[places].unsqueeze(1) for x in features))
-        rivals = self.rivals(there.last[:, 0])
-        parts = (self._direction.predict(there)[:, 0].exp() * rivals).sum(1).clamp(max=1.0)
-        said = [(*self._direction.feed(pieces), *[end] * width)[:width] for pieces in sentences]
-        stands = rivals[range(len(places)), [said[n // width][n % width] for n in places]]
-        return dict(zip(places, zip(parts.tolist(), stands.tolist(), strict=True), strict=True))
+        rivals = self.rivals(there.last[:, 0], [worthwhile[n].values() for n in places])
+        return dict(zip(places, together(direction.predict(there)[:, 0], rivals).tolist(), strict=True))
 
     def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
         """Along a known sentence, in the order of the text: words that are not from the memory, and what

@@ -57,17 +57,17 @@ class MemorySettings:
     size: int = 2000  # room for all that is wrong in some 170 sentences of a talk; the paper's 100, in 9
     active_from: int = 1  # entries before anything is read; the paper waits for 20
     cut: float = 0.05  # theta * r below this is not offered
-    # The next three are added to the evidence for an entry, by the attention on its source words.
-    # Where they are rare. For all entries it was tried, as a number added everywhere: on 319 lines of
-    # dialogue 22 mistakes were made again instead of 29, but on 586 others drafts lost 0.4 BLEU.
+    # `trust`, `by_hand` and `experience` are added to the evidence for an entry, by the attention on its
+    # source words. `trust` where these are `rare`; for all it was tried, as a number added everywhere: on 319
+    # lines of dialogue 22 mistakes were made again instead of 29, but on 586 others drafts lost 0.4 BLEU.
     trust: float = 2.0
     rare: float = 0.75
     # For entries without a sentence, whose keys know no context; half as much each time one is refused. Of 24
     # sentences with 9 terms, 24 have the term with 7.5, 21 with 4.5; with 10.5 some lose other words.
     by_hand: float = 7.5
-    # Each time a later sentence agreed with an entry (three times at most); taken off each time one did not,
-    # whatever attention says. As a number added everywhere, on the 319 lines with an earlier model, drafts
-    # had 17.4 BLEU without a memory, 17.6 with 0, 18.0 with 1, 18.1 with 1.5, 17.8 with 2.
+    # Each time a later sentence agreed with an entry (three times at most); if more did not, that is taken
+    # off, whatever attention says. As a number added everywhere, on the 319 lines with an earlier model,
+    # drafts had 17.4 BLEU without a memory, 17.6 with 0, 18.0 with 1, 18.1 with 1.5, 17.8 with 2.
     experience: float = 3.0
     paper: bool = False  # the paper's theta and r, which look at nothing but s and c
 
@@ -413,7 +413,7 @@ class RevisionMemory:
         """theta per token, r per token and entry along a draft, as the memory is read now.
 
         theta is what the draft's tokens have, as long as the memory is the one they were written with. Where
-        it is 0, nothing may be copied and r is 0 too.
+        it is 0, nothing may be copied, or a small word stands that the memory leaves alone; r is 0 too.
         """
         entries = tuple(e.id for e in self._entries)
         words = self._translator.target_vocabulary.words(draft.pieces)
@@ -428,7 +428,7 @@ class RevisionMemory:
             scored = score(directions.forward, sources.forward, [0], [draft.pieces])
             behind = follow(directions.backward, sources.backward, [draft.pieces])
             shares, _ = readers.shares(scored.features, behind, [draft.pieces])
-            mixed = reader.mix(shares, scored.features, scored.logp, [draft.pieces])
+            mixed = reader.mix(directions.forward, shares, scored.features, scored.logp, [draft.pieces])
         places = [at for at, _ in copied_words(words, mixed.copied[0])]
         theta = tuple(mixed.theta[0, places].tolist())
         r = []

@@ -205,7 +205,9 @@ class Translator:
             recalled.append(recollections(directions.backward, behind, sentences))
             if readers is not None:
                 shares, _ = readers.shares(scored.features, behind.features, sentences)
-                mixed = readers.forward.mix(shares, scored.features, scored.logp, sentences)
+                mixed = readers.forward.mix(
+                    directions.forward, shares, scored.features, scored.logp, sentences
+                )
         logps = (mixed.logp if mixed else scored.logp).tolist()
         thetas = mixed.theta.tolist() if mixed else None
         result = []

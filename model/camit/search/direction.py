@@ -58,27 +58,46 @@ class Direction:
     def begins(self, last: Tensor) -> Tensor:
         """For pieces [...] that were read last: which would begin a new token next to them? The end of the
         sentence is one. [..., vocabulary] bool"""
-        if "begins" not in self._masks:
+        kind, begins, _ = self._neighbours
+        return begins[kind[last]]
+
+    def rivals(self, last: Tensor) -> Tensor:
+        """For pieces [...] that were read last: what may come next instead of a remembered word? Another one,
+        or the end; but not the rest of a word, nor a small one, which may stand before it.
+        [..., vocabulary] bool"""
+        kind, _, rivals = self._neighbours
+        return rivals[kind[last]]
+
+    def rival_stands(self, pieces: tuple[int, ...], at: int) -> bool:
+        """The same of what is known to stand at a place, in the order of the direction; the end is one. Here
+        it can be seen whether "the" is a word or the beginning of one."""
+        if at == len(pieces):
+            return True
+        if at and not self.boundary(pieces[at - 1], pieces[at]):
+            return False
+        goes_on = at + 1 < len(pieces) and not self.boundary(pieces[at], pieces[at + 1])
+        return goes_on or not self.small(pieces[at])
+
+    def small(self, piece: int) -> bool:
+        """Is it a small word as it stands?"""
+        return bool(self.vocabulary.small[self.known(piece)])
+
+    @property
+    def _neighbours(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The kind of each piece that may have been read last; by kind, what begins a token next to it and
+        what is a rival there."""
+        if "kind" not in self._masks:
             size, device = len(self.vocabulary), next(self.decoder.parameters()).device
             kinds = [self.vocabulary.boundary_class(i, self.backward) for i in range(size)]
             names = sorted(set(kinds))
             kind = torch.tensor([names.index(kind) for kind in kinds])
             kind[self.decoder.first_piece] = len(names)  # next to nothing everything begins
             rows = [self._boundaries(kinds.index(name)) for name in names]
-            table = torch.stack([*rows, torch.ones(size, dtype=torch.bool)])
+            begins = torch.stack([*rows, torch.ones(size, dtype=torch.bool)])
+            self._masks["rivals"] = (begins & ~torch.from_numpy(self.vocabulary.small)).to(device)
+            self._masks["begins"] = begins.to(device)
             self._masks["kind"] = kind.to(device)
-            self._masks["begins"] = table.to(device)
-        return self._masks["begins"][self._masks["kind"][last]]
-
-    def rivals(self, last: Tensor) -> Tensor:
-        """For pieces [...] that were read last: what may come next instead of a remembered word? Another one,
-        or the end; but not the rest of a word, nor a small one, which may stand before it.
-        [..., vocabulary] bool"""
-        begins = self.begins(last)
-        if "rivals" not in self._masks:
-            others = ~torch.from_numpy(self.vocabulary.small).to(begins.device)
-            self._masks["rivals"] = self._masks["begins"] & others
-        return self._masks["rivals"][self._masks["kind"][last]]
+        return self._masks["kind"], self._masks["begins"], self._masks["rivals"]
 
     def order(self, pieces: Sequence[int]) -> tuple[int, ...]:
         """Pieces in the order this direction writes them; applied twice it gives them back."""
@@ -177,6 +196,11 @@ class Direction:
             mask = torch.zeros(len(self.vocabulary)).masked_fill(~allowed(), float("-inf"))
             self._masks[key] = mask.to(next(self.decoder.parameters()).device)
         return self._masks[key]
+
+
+def together(logp: Tensor, rivals: Tensor) -> Tensor:
+    """The probability that all rivals [..., vocabulary] have together. [...]"""
+    return (logp.exp() * rivals).sum(-1).clamp(max=1.0)
 
 
 @lru_cache(maxsize=4096)  # asked at each step for each word on offer

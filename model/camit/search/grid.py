@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from camit.networks import Features, State
-from camit.search.direction import Direction
+from camit.search.direction import Direction, together
 from camit.search.problem import LEAST, Hypothesis, Phrase, Problem, Reader, Spelled, Written
 from camit.search.rules import free_pieces, looping, may_begin, may_copy, room
 from camit.search.threads import threads_kept, use_threads_for
@@ -186,7 +186,8 @@ def _expand(
             ]
             for row, ((b, h), offers) in enumerate(zip(owners, offered, strict=True))
         ]
-        logp, copies = _mixed(logp, copies, reader.rivals(features.last[:, 0]))
+        if any(copies):
+            logp, copies = _mixed(logp, copies, reader.rivals(features.last[:, 0], offered))
     result: list[list[_Move]] = [[] for _ in owners]
     free: list[int] = []
     given: list[tuple[int, Phrase, int]] = []  # rows that must, or may, write the first of these pieces
@@ -264,10 +265,10 @@ def spell(
 def _mixed(
     logp: Tensor, copies: Sequence[Sequence[Spelled]], rivals: Tensor
 ) -> tuple[Tensor, list[list[Spelled]]]:
-    """P = (1 - theta) P + theta r among the rivals [rows, vocabulary] of copied words, for those of one known
-    piece; longer ones are candidates. Both with the probability they have among all words."""
+    """P = (1 - theta) P + theta r among the rivals [rows, vocabulary] of copied words, and the copies with
+    the probability they get by it. Those of one known piece are in P then; longer ones are candidates."""
     theta = [sum(copy.probability for copy in row) for row in copies]
-    contested = (logp.exp() * rivals).sum(1).clamp(min=LEAST, max=1.0).tolist()
+    contested = together(logp, rivals).clamp(min=LEAST).tolist()
     part_of_all = [
         [copy._replace(probability=copy.probability * part) for copy in row]
         for row, part in zip(copies, contested, strict=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torch import Tensor
 
 from camit.networks import Features
+
+if TYPE_CHECKING:  # it imports this module
+    from camit.search.direction import Direction
 
 Phrase = tuple[int, ...]
 Span = tuple[int, int]  # start and stop of a slice, of pieces or of words
@@ -56,7 +59,7 @@ class Written(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A word from memory, offered at one step: its probability and the entry it comes from.
+    """A word from memory, offered at one step: theta * r, and the entry it comes from.
 
     `spellings`: the ways to write it, with a capital or without, the usual one first; `attached`: the same
     without a space, for behind an opening mark. `times`: how often the word may stand in the sentence, in any
@@ -96,19 +99,27 @@ class Reader(Protocol):
     def read(self, features: Features) -> list[list[Copy]]:
         """For each row the words worth copying with theta * r."""
 
-    def rivals(self, last: Tensor) -> Tensor:
-        """What remembered words compete with behind the pieces [...] that were read last.
-        [..., vocabulary] bool"""
+    def rivals(self, last: Tensor, offered: Sequence[Iterable[Copy]]) -> Tensor:
+        """What the words on offer compete with, behind the piece that was read last in each row.
+        [rows, vocabulary] bool; or [rows, 1] for everything"""
 
     def offers(self, features: Features, pieces: Phrase) -> list[tuple[Span, Copy]]:
         """The words of a known sentence, in the order of the text, and what would be copied in their place;
         `features`: one row."""
 
     def shares(self, features: Features) -> Tensor:
-        """theta * r: the probability of copying each entry. [rows, n, entries]"""
+        """theta * r: what each entry takes of the probability of its rivals. [rows, n, entries]"""
 
-    def mix(self, shares: Tensor, features: Features, logp: Tensor, sentences: Sequence[Phrase]) -> Mixed:
-        """P_j along known sentences (in the order of the direction), for rescoring and for showing."""
+    def mix(
+        self,
+        direction: Direction,
+        shares: Tensor,
+        features: Features,
+        logp: Tensor,
+        sentences: Sequence[Phrase],
+    ) -> Mixed:
+        """P_j along known sentences (in the order of the direction), for rescoring and for showing. The
+        direction is that of the source: with what is recalled."""
 
 
 @dataclass(frozen=True)

@@ -441,11 +441,10 @@ class Searcher:
                 for direction in (forward, backward)
             )
             shares = readers.shares(ahead.features, behind.features, read)
+            back = list(map(backward.order, read))
             mixed = (
-                readers.forward.mix(shares[0], ahead.features, ahead.logp, read),
-                readers.backward.mix(
-                    shares[1], behind.features, behind.logp, list(map(backward.order, read))
-                ),
+                readers.forward.mix(forward, shares[0], ahead.features, ahead.logp, read),
+                readers.backward.mix(backward, shares[1], behind.features, behind.logp, back),
             )
             totals.extend((mixed[0].logp + mixed[1].logp).sum(1).tolist())
         return totals
@@ -456,7 +455,8 @@ class Searcher:
         scored = self.readings.read(direction, rows, sentences)
         if reader is not None:
             ordered = [direction.order(pieces) for pieces in sentences]
-            mixed = reader.mix(reader.shares(scored.features), scored.features, scored.logp, ordered)
+            shares = reader.shares(scored.features)
+            mixed = reader.mix(direction, shares, scored.features, scored.logp, ordered)
             scored = replace(scored, logp=mixed.logp)
         lists = [row[: n + 1] for row, n in zip(scored.logp.tolist(), scored.lengths, strict=True)]
         return _Reading(scored, lists)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from camit.networks import Features, State
-from camit.search.direction import Direction
+from camit.search.direction import Direction, together
 from camit.search.grid import spell
 from camit.search.problem import Copy, Phrase, Reader, Readers
 from camit.search.scoring import Directions, Sources
@@ -161,7 +161,7 @@ def _read(direction: Direction, sources: Sources, sentence: int, part: Phrase) -
 class _Offer(NamedTuple):
     """What the memory says about a word at this place, as one decoder reads it."""
 
-    theta: float
+    theta: float  # what the memory takes of it; nothing if it is no rival
     share: float  # theta * r, of what its rivals have
     entry: int
 
@@ -174,11 +174,15 @@ def _offers(
         return {}
     [copies] = reader.read(context.features)
     theta = sum(copy.probability for copy in copies)
-    contested = float((context.logp.exp() * reader.rivals(context.features.last[0, 0])).sum())
-    return {
-        spelled(copy, context.direction.order): _Offer(theta, copy.probability * contested, copy.entry)
-        for copy in copies
-    }
+    rivals = reader.rivals(context.features.last[0], [copies])
+    contested = float(together(context.logp, rivals[0]))
+    offers = {}
+    for copy in copies:
+        pieces = spelled(copy, context.direction.order)
+        first = context.direction.known(context.direction.order(pieces)[0])
+        rival = bool(rivals.expand(1, len(context.logp))[0, first])
+        offers[pieces] = _Offer(theta if rival else 0.0, copy.probability * contested, copy.entry)
+    return offers
 
 
 class _Verdict(NamedTuple):

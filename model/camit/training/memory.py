@@ -30,7 +30,7 @@ from camit.errors import TrainingError
 from camit.gate import Gate, Gates, Keys, PaperGate, evidence
 from camit.memory import PRESETS
 from camit.networks import Features
-from camit.search.direction import Direction
+from camit.search.direction import Direction, together
 from camit.search.problem import Phrase, Span
 from camit.search.rules import occurrences
 from camit.search.scoring import Scored, score
@@ -239,10 +239,10 @@ def _read(translator: Translator, document: Document) -> dict[bool, list[_Senten
 
 def _contested(direction: Direction, scored: Scored, pieces: Phrase) -> Tensor:
     """What the rivals of a remembered word have together at each place where one of them stands."""
-    n = len(pieces)
+    n, ordered = len(pieces), direction.order(pieces)
+    stands = torch.tensor([direction.rival_stands(ordered, at) for at in range(n)])
     rivals = direction.rivals(scored.features.last[0, :n])
-    stands = rivals[range(n), direction.feed(direction.order(pieces))]
-    return (direction.predict(scored.features)[0, :n].exp() * rivals).sum(1) * stands
+    return together(direction.predict(scored.features)[0, :n], rivals) * stands
 
 
 def _walk(
