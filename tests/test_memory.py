@@ -619,6 +619,8 @@ def test_a_term_has_a_capital_where_it_is_the_first_word(
         ("经理", "director", "经理昨天去了北京。", "The director went to Beijing yesterday."),
         ("AI", "artificial intelligence", "AI很有用。", "Artificial intelligence is useful."),
         ("AI", "artificial intelligence", "这是AI。", "This is artificial intelligence."),
+        ("必须", "have to", "我们必须走。", "We have to go."),
+        ("关于", "on", "这是一本关于历史的书。", "This is a book on history."),
     ],
 )
 def test_the_sentence_around_a_term_stays_whole(term: str, text: str, source: str, written: str) -> None:
@@ -1139,6 +1141,74 @@ def test_along_a_known_sentence_a_copied_word_has_the_mixed_probability() -> Non
     expected = (1 - theta) * alone + theta * float(rivals)
     assert float(mixed.logp[0, 1].exp()) == pytest.approx(expected, rel=1e-3)
     assert mixed.logp[0, 2 : len(pieces)].tolist() == [0.0] * (len(pieces) - 2)
+
+
+def test_a_fix_that_no_decoder_expected_stands_for_its_source_word() -> None:
+    with camit.Session(chinese(), learning=False) as session:
+        draft = session.open("我们昨天在公园里看到了他。")
+        draft.replace([token.text for token in draft.tokens].index("park"), "garden")
+        session.confirm(draft)
+        assert [word for word, _ in session.memory.entries[-1].anchor] == ["公园"]
+        for later in ("我们昨天在公园里看到了他。", "她昨天在公园里。", "公园很大。"):
+            assert "garden" in session.open(later).text
+
+
+def test_a_search_and_a_reading_agree_also_where_sentences_are_recalled() -> None:
+    with camit.Session(chinese()) as session:
+        session.confirm(session.open("邻居在厨房里唱了一首歌。"))
+        session.memory.add("邻居", "guest")
+        source = "邻居在厨房里。"
+        readers = session.memory.readers(source)
+        assert readers is not None
+        translator = session.translator
+        with torch.inference_mode():
+            sources = translator.read([translator.encode_source(source)])
+            direction = sources.bind(translator.directions).forward
+            assert direction.recall is not None
+            [found] = search(
+                direction, sources.forward, [Problem(0, 30)], beam=4, best=2, reader=readers.forward
+            )
+            for written in found:
+                scored = score(direction, sources.forward, [0], [written.pieces])
+                shares = readers.forward.shares(scored.features)
+                mixed = readers.forward.mix(direction, shares, scored.features, scored.logp, [written.pieces])
+                assert mixed.copied[0]
+                assert float(mixed.logp.sum()) == pytest.approx(written.logp, abs=1e-3)
+
+
+def test_the_papers_memory_takes_from_small_words_too() -> None:
+    source, sentence = "邻居在公园里。", "The neighbor is in the park."
+    logps = []
+    for preset in ("paper", "default"):
+        memory = RevisionMemory(chinese(), preset=preset, active_from=1)  # type: ignore[arg-type]
+        for gate in (memory._gates.forward_gate, memory._gates.forward_paper):
+            gate.bias.fill_(20.0)
+        remembered(memory, source, ("The guest is in the park.", "guest"))
+        readers = memory.readers(source)
+        assert readers is not None
+        pieces = tuple(chinese().target_vocabulary.encode(sentence))
+        direction = chinese().directions.forward
+        with torch.inference_mode():
+            sources = chinese().read([chinese().encode_source(source)])
+            scored = score(direction, sources.forward, [0], [pieces])
+            shares = readers.forward.shares(scored.features)
+            mixed = readers.forward.mix(direction, shares, scored.features, scored.logp, [pieces])
+        logps.append(
+            [round(float(new - old), 3) for new, old in zip(mixed.logp[0], scored.logp[0], strict=True)]
+        )
+    paper, default = logps
+    assert paper[0] < -1.0 and paper[1] < -1.0  # "The" and "neighbor"
+    assert default[0] == 0.0 and default[1] < -1.0
+
+
+def test_a_word_that_begins_like_a_small_one_is_a_rival() -> None:
+    vocabulary = chinese().target_vocabulary
+    theology, the = (tuple(vocabulary.encode(text)) for text in ("theology", "the cat"))
+    assert theology[0] == the[0]
+    direction = chinese().directions.forward
+    assert direction.rival_stands(theology, 0) and not direction.rival_stands(theology, 1)
+    assert not direction.rival_stands(the, 0) and direction.rival_stands(the, 1)
+    assert direction.rival_stands(the, len(the))  # the end
 
 
 def test_weights_tell_for_each_word_how_much_is_copied_and_from_where() -> None:

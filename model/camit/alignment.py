@@ -31,7 +31,9 @@ Anchor = tuple[str, float]
 Places = dict[str, list[int]]  # of words in a source, by their first characters
 ANCHORS = 3  # source words an entry stands for, at most
 LIKELY = 5  # source words that are left out one by one, to see which of them a word stands for
-MISSED = 0.1  # what a word loses without one of its source words, in log-probability
+# What a word counts as losing without one of its source words, in log-probability, at least: a word that a
+# decoder finds improbable anyway hardly gets more so without its own source word, and attention has to tell.
+MISSED = 0.1
 READ_STEP = 16  # sentences read at once
 
 
@@ -110,8 +112,7 @@ def find_anchors(
     found = dict(likely)
     for span, missed in zip(known, needed, strict=True):
         weights = likely[span]
-        both = {word: weights[word] * missed[word] for word in weights if missed[word] >= MISSED}
-        found[span] = both or weights  # where nothing is missed, attention alone has to do
+        found[span] = {word: weight * max(missed[word], MISSED) for word, weight in weights.items()}
     return [strongest(found[span]) for span in spans]
 
 
