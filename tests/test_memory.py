@@ -621,6 +621,8 @@ def test_a_term_has_a_capital_where_it_is_the_first_word(
         ("AI", "artificial intelligence", "这是AI。", "This is artificial intelligence."),
         ("必须", "have to", "我们必须走。", "We have to go."),
         ("关于", "on", "这是一本关于历史的书。", "This is a book on history."),
+        ("披头士", "The Beatles", "他昨天看到了披头士。", "He saw The Beatles yesterday."),
+        ("披头士", "The Beatles", "我们都听过披头士。", "We've all heard of The Beatles."),
     ],
 )
 def test_the_sentence_around_a_term_stays_whole(term: str, text: str, source: str, written: str) -> None:

@@ -233,19 +233,25 @@ class MemoryReader:
         return F.linear(torch.cat(parts, 2), self._weights, self._offset).softmax(2)[..., :-1]
 
     def rivals(self, last: Tensor, offered: Sequence[Iterable[Copy]]) -> Tensor:
-        """See `Reader`. By the paper they are all that may come next; and who pins a small word, or adds it
-        by hand, means it instead of others: "on" and not "about"."""
+        """See `Reader`. By the paper they are all that may come next."""
         if isinstance(self._gate, PaperGate):
             return torch.ones(len(last), 1, dtype=torch.bool, device=last.device)
         rivals = self._direction.rivals(last)
-        small = [n for n, copies in enumerate(offered) if self._any_small(copies)]
-        if small:
-            rivals[small] = self._direction.begins(last[small])
+        for row, copies in enumerate(offered):
+            small = self._small_rivals(copies)
+            if small:
+                rivals[row, list(small)] = self._direction.begins(last[row])[list(small)]
         return rivals
 
-    def _any_small(self, copies: Iterable[Copy]) -> bool:
-        usual = (copy.spellings[0] for copy in copies)
-        return any(len(pieces) == 1 and self._direction.small(pieces[0]) for pieces in usual)
+    def _small_rivals(self, copies: Iterable[Copy]) -> frozenset[int]:
+        """Small words that these compete with all the same. Who pins one, or adds it by hand, means it
+        instead of others: "on" and not "about". And before "The Beatles" there is no other "the"."""
+        found: frozenset[int] = frozenset()
+        for copy in copies:
+            first, *rest = copy.spellings[0]
+            if self._direction.small(first):
+                found |= self._direction.small_words(like=first if rest else None)
+        return found
 
     def read(self, features: Features) -> list[list[Copy]]:
         """For each row the words worth copying with theta * r."""
@@ -282,7 +288,7 @@ class MemoryReader:
         """See `Reader`. A remembered word has its probability in whichever of its spellings stands there."""
         worthwhile = self._worthwhile(shares.flatten(0, 1))
         contested = self._contested(direction, features, worthwhile)
-        everything = isinstance(self._gate, PaperGate)
+        takes_all = isinstance(self._gate, PaperGate)
         width = shares.shape[1]
         mixed: list[list[float]] = logp.tolist()  # single numbers are looked at, for which tensors are slow
         theta = [[0.0] * len(row) for row in mixed]
@@ -298,7 +304,8 @@ class MemoryReader:
                 total = min(1.0, sum(copy.probability for copy in offered.values()))
                 if not total:
                     continue
-                rival = everything or direction.rival_stands(pieces, at) or self._any_small(worth.values())
+                stands = takes_all or direction.rival_stands(pieces, at)
+                rival = stands or pieces[at] in self._small_rivals(worth.values())
                 copy, length = self._standing(offered.values(), pieces, at)
                 if copy is None and not rival:
                     continue  # the memory has no say in it

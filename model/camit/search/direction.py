@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -81,6 +82,12 @@ class Direction:
     def small(self, piece: int) -> bool:
         """Is it a small word as it stands?"""
         return bool(self.vocabulary.small[self.known(piece)])
+
+    def small_words(self, like: int | None = None) -> frozenset[int]:
+        """All small words; or one in all its spellings, "the" and "The"."""
+        found = np.flatnonzero(self.vocabulary.small).tolist()
+        bodies = self.vocabulary.bodies
+        return frozenset(i for i in found if like is None or bodies[i].lower() == bodies[like].lower())
 
     @property
     def _neighbours(self) -> tuple[Tensor, Tensor, Tensor]:
