@@ -326,3 +326,12 @@ def test_all_pieces_of_a_pair_agree_on_their_boundary() -> None:
 def test_where_a_sentence_begins(text: str, begins: bool) -> None:
     vocabulary = embedded()[1]
     assert vocabulary.begins(vocabulary.encode(text) if text else ()) is begins
+
+
+def test_small_words_are_listed_for_english_and_the_most_frequent_ones_elsewhere() -> None:
+    chinese, english = embedded()
+    listed = {english.bodies[i].lower() for i in english.small.nonzero()[0]}
+    assert {"the", "of", "was", "she"} <= listed and not listed & {"house", "said", ",", "ing"}
+    frequent = chinese.small.nonzero()[0]
+    assert 0 < len(frequent) <= 50 and chinese.is_common(list(frequent))
+    assert all(chinese.bodies[i][:1].isalpha() for i in frequent)
