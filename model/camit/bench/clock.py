@@ -21,7 +21,6 @@ from camit.bench.peers import Peer
 from camit.bench.sentences import SENTENCES
 from camit.draft import Draft
 from camit.memory import RevisionMemory
-from camit.search.direction import Direction
 from camit.search.grid import search
 from camit.search.problem import Phrase, Problem, Reader
 from camit.search.recall import ENDS, HERE, SPELLED, Here
@@ -169,9 +168,8 @@ def recall_places(
     keys = torch.nn.functional.normalize(torch.randn(PLACES, d, generator=chance), dim=1)
     pieces = torch.randint(SPECIALS, len(translator.target_vocabulary), (PLACES,), generator=chance)
     every = pieces >= 0
-    recall = Here(keys, pieces, every, every, pieces, every, torch.ones(len(source), PLACES))
-    recalling = replace(forward, recall=recall)
-    plainly, reading = partial(_plain, beam=beam), partial(_plain, beam=beam, forward=recalling)
+    recall = Here(keys, pieces, every, every, pieces, every, torch.ones(0, PLACES))
+    plainly, reading = partial(_plain, beam=beam), partial(_plain, beam=beam, recall=recall)
     return _in_turns(PLACES, translator, (plainly, reading), words, rounds, done)
 
 
@@ -207,10 +205,14 @@ def _plain(
     sources: Sources,
     beam: int,
     reader: Reader | None = None,
-    forward: Direction | None = None,
+    recall: Here | None = None,
 ) -> Phrase:
-    """One beam search by the forward decoder: what other engines call a translation."""
-    direction = forward or translator.directions.forward
+    """One beam search by the forward decoder: what other engines call a translation. Each recalled place is
+    said to have all of the source."""
+    direction = translator.directions.forward
+    if recall is not None:
+        shared = torch.ones(sources.lengths[0], len(recall.keys))
+        direction = replace(direction, recall=recall._replace(shared=shared))
     problem = Problem(0, sources.limit(0))
     found = search(direction, sources.forward, [problem], beam=beam, reader=reader)
     return found[0][0].pieces
