@@ -11,6 +11,7 @@ import safetensors.torch
 import torch
 
 import camit
+from camit.bench.clock import recall_places
 from camit.errors import InputError, SessionError
 from camit.learning import LearningSettings, OnlineLearner
 from camit.recollection import PLACES, Kept, Reading, keep, recalls, with_sentence
@@ -533,3 +534,8 @@ def test_a_restored_session_knows_where_its_words_are_recalled_from(tmp_path: Pa
     with camit.Session.restore(tmp_path / "session", chinese()) as session:
         assert [(t.text, t.recalled, t.recalled_from) for t in session.drafts[1].tokens] == recalled
         assert [(t.text, t.recalled, t.recalled_from) for t in session.open(SOURCE).tokens] == recalled
+
+
+def test_the_bench_of_recalled_places_reads_sentences_of_any_length() -> None:
+    reading = recall_places(camit.load("zh-en"), 10, beam=1, rounds=1, done=lambda: None)
+    assert reading.entries > 0 and reading.reading.median > 0.0
