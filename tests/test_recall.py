@@ -14,7 +14,7 @@ import camit
 from camit.bench.clock import recall_places
 from camit.errors import InputError, SessionError
 from camit.learning import LearningSettings, OnlineLearner
-from camit.recollection import PLACES, Kept, Reading, keep, recalls, with_sentence
+from camit.recollection import PLACES, Asked, Kept, Reading, keep, recalls, with_sentence
 from camit.search.problem import Phrase
 from camit.search.recall import HERE, MOST, Here, Looks, Recall, Recalled, SourceSigns
 from camit.search.scoring import Directions, follow, score
@@ -213,6 +213,36 @@ def test_a_place_speaks_only_while_the_decoder_looks_at_what_both_sources_have()
     for attention, recalled in (([0.6, 0.4], True), ([0.4, 0.6], False)):
         mixed = here.at(torch.eye(1)[0], begins, torch.tensor(attention)).mix(logp)
         assert (float(mixed[10].exp()) > 0.5) == recalled
+
+
+def test_who_asks_again_while_sentences_come_and_go_is_told_what_anybody_is_told() -> None:
+    translator = chinese()
+    said = [
+        (SOURCE, TARGET),
+        ("我喜欢猫。", "I like cats."),
+        ("他喜欢尖沙咀。", "He likes Tsim Sha Tsui."),
+        ("好。", "Good."),
+    ]
+    sources = [translator.encode_source(text) for text in ("他住在尖沙咀。", "猫喜欢他。", "坐船去。")]
+    first, second, third, fourth = (kept(translator, *pair) for pair in said)
+    asked = Asked(sources, translator.source_vocabulary)
+    rounds = [
+        [first],
+        [first, second, third],
+        [second, third, fourth],
+        [first, third],
+        [third, first, second],
+    ]
+    for sentences in rounds:
+        made = recalls(sentences, translator.source_vocabulary)
+        assert made
+        for recall, commons in zip(made, asked.common(sentences), strict=True):
+            for source, common in zip(sources, commons, strict=True):
+                assert all(torch.equal(*both) for both in zip(common, recall.common(source), strict=True))
+                here, there = recall.here(common), recall.for_source(source)
+                assert (here is None) == (there is None)
+                if here and there:
+                    assert all(torch.equal(*both) for both in zip(here, there, strict=True))
 
 
 def test_two_unknown_words_have_nothing_in_common() -> None:

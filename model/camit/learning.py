@@ -41,7 +41,7 @@ from camit.guard import (
     load_pairs,
     places_along,
 )
-from camit.recollection import Kept, keep, recalls, restored, stored, with_sentence
+from camit.recollection import Asked, Kept, keep, recalls, restored, stored, with_sentence
 from camit.search.problem import Phrase
 from camit.search.recall import NOBODY, Recalled
 from camit.search.scoring import Directions, read_sources
@@ -209,6 +209,7 @@ class OnlineLearner:
             (Baseline, self.settings.parameters, self.settings.step, size, *map(_frozen, (guard, replay))),
             lambda: Baseline(batches(translator, guard, GUARD_STEP), batches(translator, replay, size)),
         )
+        self._asked = [Asked(batch.ids, translator.source_vocabulary) for batch in self._baseline.guard]
 
     @property
     def moves_all(self) -> bool:
@@ -540,16 +541,20 @@ class OnlineLearner:
         if number not in self._along_guard:
             lengths = [len(pieces) + 1 for pieces in batch.targets]
             along = []
-            for direction, recall, places in zip(
-                self._directions, self._translator.directions.recalls or (), read, strict=True
+            for direction, recall, places, commons in zip(
+                self._directions,
+                self._translator.directions.recalls or (),
+                read,
+                self._asked[number].common(self._sentences),
+                strict=True,
             ):
                 compared, begins = direction.decoder.compared(places.place), direction.begins(places.last)
                 asked = (torch.split(x, lengths) for x in (compared, begins, places.attention))
                 found = []
-                for ids, place, begin, attention in zip(batch.ids, *asked, strict=True):
-                    here = recall.for_source(ids)
+                for common, place, begin, attention in zip(commons, *asked, strict=True):
+                    here, width = recall.here(common), len(common.shared)
                     nothing = Recalled.nothing(begin)
-                    found.append(here.at(place, begin, attention[:, : len(ids)]) if here else nothing)
+                    found.append(here.at(place, begin, attention[:, :width]) if here else nothing)
                 along.append(Recalled.joined(found))
             self._along_guard[number] = along
         return self._along_guard[number]

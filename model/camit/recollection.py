@@ -6,9 +6,9 @@ was learned, so they are never out of date, and come out the same when they are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import NamedTuple
 
 import torch
@@ -18,7 +18,7 @@ from camit.errors import SessionError
 from camit.networks import Network
 from camit.search.direction import Direction
 from camit.search.problem import Phrase
-from camit.search.recall import NOBODY, Looks, Recall, SourceSigns, unit
+from camit.search.recall import NOBODY, Common, Looks, Recall, SourceSigns, unit
 from camit.search.scoring import Directions, Sources, follow, read_sources
 from camit.text import PAD, SPECIALS, UNK, Vocabulary
 
@@ -33,7 +33,7 @@ class Reading(NamedTuple):
 
     keys: Tensor  # [places, d_p]
     pieces: Tensor  # [places]; PAD where nothing is to be recalled
-    attention: Tensor  # [places, source]
+    attention: Tensor  # [places * source], row by row
     begun: Tensor  # [places] bool, see `Recall`
     inner: Tensor  # [places] bool
 
@@ -70,7 +70,7 @@ def keep(
         return Reading(
             unit(direction.decoder.compared(read.place[0])).half(),
             torch.tensor(pieces, device=device),
-            read.attention[0].half(),
+            read.attention[0].half().flatten(),
             torch.tensor([True, *begun, True][: len(pieces)], device=device),
             torch.tensor([False, *inner, False][: len(pieces)], device=device),
         )
@@ -98,31 +98,66 @@ def recalls(sentences: Sequence[Kept], source: Vocabulary) -> tuple[Recall, Reca
     if not sentences:
         return None
     device = sentences[0].forward.keys.device
-    signs = [torch.tensor(source.signs(s.source), dtype=torch.int32, device=device) for s in sentences]
-    sign = torch.cat([each.repeat(s.places) for each, s in zip(signs, sentences, strict=True)])
+    signs = [source.signs(s.source) for s in sentences]
+    sign = torch.tensor(list(chain(*signs)), dtype=torch.int32, device=device)
     widths = torch.tensor([len(s.source) for s in sentences], device=device)
     places = torch.tensor([s.places for s in sentences], device=device)
-    place = torch.arange(int(places.sum()), device=device).repeat_interleave(widths.repeat_interleave(places))
     numbers = torch.arange(len(sentences), device=device)
-    sources = SourceSigns(torch.cat(signs), numbers.repeat_interleave(widths))
+    sources = SourceSigns(sign, numbers.repeat_interleave(widths))
     sentence = numbers.repeat_interleave(places)
     drafts = torch.tensor([s.draft for s in sentences], device=device).index_select(0, sentence)
+    # A row for each place and each piece of its source.
+    wide = widths.index_select(0, sentence)
+    place = torch.arange(len(wide), device=device).repeat_interleave(wide)
+    ahead = (widths.cumsum(0) - widths).index_select(0, sentence) - (wide.cumsum(0) - wide)
+    row = torch.arange(len(place), device=device)
+    looked_at = sign.index_select(0, row + ahead.index_select(0, place))
 
     def recall(readings: Sequence[Reading]) -> Recall:
-        attention = torch.cat([reading.attention.flatten() for reading in readings]).float()
+        attention = torch.cat([reading.attention for reading in readings]).float()
         return Recall(
-            torch.cat([reading.keys for reading in readings]).float(),
+            torch.cat([reading.keys for reading in readings]),
             torch.cat([reading.pieces for reading in readings]),
             torch.cat([reading.begun for reading in readings]),
             torch.cat([reading.inner for reading in readings]),
             drafts,
-            Looks(place, sign, attention),
+            Looks(place, looked_at, attention),
             sentence,
             sources,
             source,
         )
 
     return recall([s.forward for s in sentences]), recall([s.backward for s in sentences])
+
+
+class Asked:
+    """Sources that are asked about again and again while sentences come and go, and what each of these has in
+    common with them: found out once."""
+
+    def __init__(self, sources: Sequence[Sequence[int]], vocabulary: Vocabulary) -> None:
+        self._sources = sources
+        self._vocabulary = vocabulary
+        # [sources, places] for each direction, and [pieces of all sources, 1]; see `Common`
+        self._known: dict[Kept, tuple[Tensor, Tensor, Tensor]] = {}
+
+    def common(self, sentences: Sequence[Kept]) -> tuple[list[Common], list[Common]]:
+        """For each direction what each source has in common with these sentences."""
+        new = [s for s in sentences if s not in self._known]
+        known = self._known | dict(zip(new, self._find(new), strict=True))
+        self._known = {s: known[s] for s in sentences}
+        forward, backward, shared = (torch.cat(parts, 1) for parts in zip(*self._known.values(), strict=True))
+        by_source = torch.split(shared, list(map(len, self._sources)))
+        return [*map(Common, forward, by_source)], [*map(Common, backward, by_source)]
+
+    def _find(self, sentences: Sequence[Kept]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        made = recalls(sentences, self._vocabulary)
+        if made is None:
+            return iter(())
+        both = [[recall.common(ids) for ids in self._sources] for recall in made]
+        supported = (torch.stack([common.supported for common in each]) for each in both)
+        shared = torch.cat([common.shared for common in both[0]])  # the same for both directions
+        places = [s.places for s in sentences]
+        return zip(*(torch.split(x, places, 1) for x in supported), torch.split(shared, 1, 1), strict=True)
 
 
 def stored(sentences: Sequence[Kept]) -> dict[str, Tensor]:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -147,18 +148,26 @@ class SourceSigns(NamedTuple):
     sentence: Tensor  # [rows] the number of the sentence each belongs to
 
     def shared(self, signs: Sequence[int]) -> Tensor:
-        """Which of these pieces of another source each sentence has, too. [pieces, sentences] 0 or 1"""
+        """Which of these pieces of another source each sentence has, too. [pieces, sentences] bool"""
         known = torch.tensor([-1 if sign == UNK else sign for sign in signs], device=self.sign.device)
         same = (self.sign == known.unsqueeze(1)).float()  # [pieces, rows]
         found = same.new_zeros(len(signs), int(self.sentence[-1]) + 1).index_add(1, self.sentence, same)
-        return found.clamp(max=1.0)
+        return found > 0.0
+
+
+class Common(NamedTuple):
+    """What a source has in common with the kept sentences. Of a sentence that does not depend on the others,
+    so who asks again and again needs to ask about new ones only."""
+
+    supported: Tensor  # [places] bool: most of what the decoder looked at there stands in this source, too
+    shared: Tensor  # [source, sentences] bool: this piece of the source stands in the sentence's own, too
 
 
 @dataclass(frozen=True, eq=False)
 class Recall:
     """Places of confirmed sentences as one decoder saw them, and the piece that stood at each."""
 
-    keys: Tensor  # [places, d_p], of length 1
+    keys: Tensor  # [places, d_p], of length 1, in fp16
     pieces: Tensor  # [places]; PAD at the end of a sentence, and for what cannot be recalled
     begun: Tensor  # [places] bool: the piece began a new token; so does an end
     inner: Tensor  # [places] bool: it went on with the letters of a word
@@ -174,23 +183,39 @@ class Recall:
         for known, here in self._last:
             if known == ids:
                 return here
-        here = self._for(ids)
+        here = self.here(self.common(ids))
         self._last[:] = [(ids, here)]
         return here
 
-    def _for(self, ids: Sequence[int]) -> Here | None:
-        support = self.looks.support(self.source.signs(ids), len(self.keys))
-        supported = (support > SUPPORT) & (self.pieces != PAD)
+    def common(self, ids: Sequence[int]) -> Common:
+        signs = self.source.signs(ids)
+        return Common(self.looks.support(signs, len(self.keys)) > SUPPORT, self.sources.shared(signs))
+
+    def here(self, common: Common) -> Here | None:
+        """What is left of it for the source that has this in common with it."""
+        supported = common.supported & self._says
         if not bool(supported.any()):  # then no word of it can begin here
             return None
-        spells = self.inner & (self.pieces != PAD)
+        spells, anyway = self._whatever_the_source
         speaks = supported | spells
         ends = self.begun & speaks.roll(1)  # behind a word that may be recalled
-        here = _latest(supported | ends, HERE) | _latest(spells, SPELLED) | _latest(self.pieces == PAD, ENDS)
-        chosen = here.nonzero().squeeze(1)
+        chosen = (_latest(supported | ends, HERE) | anyway).nonzero().squeeze(1)
+        shared = common.shared.index_select(1, self.sentence.index_select(0, chosen)).float()
         kept = (self.keys, self.pieces, self.begun, speaks, self.drafts, supported & ~spells)
-        shared = self.sources.shared(self.source.signs(ids)).index_select(1, self.sentence[chosen])
-        return Here(*[*(x.index_select(0, chosen) for x in kept), shared])
+        keys, *others = (x.index_select(0, chosen) for x in kept)
+        return Here(*[keys.float(), *others, shared])
+
+    @cached_property
+    def _says(self) -> Tensor:
+        """Which places say anything. [places] bool"""
+        return self.pieces != PAD
+
+    @cached_property
+    def _whatever_the_source(self) -> tuple[Tensor, Tensor]:
+        """Which places speak for every source, for they spell on; and the latest of these and of the ends,
+        which are asked. [places] bool"""
+        spells = self.inner & self._says
+        return spells, _latest(spells, SPELLED) | _latest(~self._says, ENDS)
 
 
 def _latest(places: Tensor, most: int) -> Tensor:
