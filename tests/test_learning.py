@@ -19,6 +19,7 @@ from camit.checkpoint import EMBEDDED
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.guard import GUARD, REPLAY, expected, load_pairs
 from camit.learning import LearningSettings, OnlineLearner
+from camit.mistakes import mistakes
 from camit.search.problem import Phrase
 from camit.search.scoring import read_sources, score
 from camit.translator import Translator
@@ -92,6 +93,60 @@ def test_a_lesson_leaves_it_to_the_model_where_a_sentence_ends() -> None:
     assert all(abs(no) < yes / 2 for no, yes in zip(learned[False], learned[True], strict=True)), learned
     assert OnlineLearner(translator).settings.ends is False
     assert OnlineLearner(translator, preset="paper").settings.ends is True
+
+
+def test_a_lesson_makes_what_the_machine_had_written_wrong_less_probable() -> None:
+    translator = chinese()
+    source, right = lesson_of(translator, "他把车停在教堂后面。", "He left the car behind the chapel.")
+    wrong = tuple(translator.target_vocabulary.encode("He parked the car behind the church."))
+    vocabulary = translator.target_vocabulary
+    [_, (parked, _), *_, (church, _), _] = [(w.start, w.stop) for w in vocabulary.words(wrong)]
+    directions = translator.directions.both
+
+    def chances() -> list[float]:
+        with torch.inference_mode():
+            sources = read_sources(translator.network, translator.directions, [source])
+            along = [score(d, sources.start(d), [0], [wrong]).logp[0].tolist() for d in directions]
+        return [along[0][parked], along[0][church], along[1][len(wrong) - 1 - church]]
+
+    def learned(drafted: Phrase, **settings: float) -> list[float]:
+        teacher = OnlineLearner(translator, settings=replace(LearningSettings(), **settings))  # type: ignore[arg-type]
+        before = chances()
+        lesson = teacher.learn(source, right, drafted=drafted)
+        assert lesson.accepted and lesson.after > lesson.before
+        found = [now - then for then, now in zip(before, chances(), strict=True)]
+        teacher.reset()
+        return found
+
+    unlearned, without = learned(wrong), learned(())
+    assert all(less < other for less, other in zip(unlearned, without, strict=True)), (unlearned, without)
+    assert max(unlearned) < 0.0
+    assert learned(wrong, mistakes=0.0) == without
+    assert learned(right) == without  # a draft that was right has nothing to unlearn
+    assert OnlineLearner(translator, preset="paper").settings.mistakes == 0.0
+
+
+def test_mistakes_are_words_that_were_not_confirmed() -> None:
+    vocabulary = tiny_translator().target_vocabulary
+
+    def wrong(drafted: str, confirmed: str) -> list[str]:
+        pieces = tuple(vocabulary.encode(drafted))
+        found = mistakes(vocabulary, pieces, tuple(vocabulary.encode(confirmed)))
+        return [vocabulary.decode(pieces[start:stop]) for start, stop in found]
+
+    assert wrong("the cat sat.", "the cat sat.") == []
+    assert wrong("the cat sat.", "the dog sat!") == ["cat", "."]
+    assert wrong("cats ran, dogs sat.", "Dogs sat, cats ran.") == []  # moved, and a capital
+    assert wrong("the cat sat on the mat.", "the cat sat.") == ["on", "the", "mat"]
+    assert wrong("the the cat.", "the cat.") == ["the"]  # said once too often
+    assert wrong("the cat.", "a big dog ran.") == ["the", "cat"]
+    assert mistakes(vocabulary, (), tuple(vocabulary.encode("the cat."))) == []
+
+
+def test_a_word_the_model_does_not_know_is_no_mistake() -> None:
+    vocabulary = tiny_translator(words=True).target_vocabulary
+    drafted = tuple(vocabulary.encode("the zebra ran."))
+    assert mistakes(vocabulary, drafted, tuple(vocabulary.encode("a cat ran."))) == [(0, 1)]
 
 
 def test_a_step_that_would_harm_the_guard_set_is_taken_back() -> None:

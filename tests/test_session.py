@@ -263,13 +263,34 @@ class SlowLesson:
         self.begun, self.go_on = threading.Event(), threading.Event()
         self._real = session.learning.study
 
-    def __call__(self, ids: list[int], pieces: tuple[int, ...], draft: int) -> Steps[Lesson]:
-        lesson = yield from self._real(ids, pieces, draft)  # the student has learned, the session has not
+    def __call__(
+        self, ids: list[int], pieces: tuple[int, ...], draft: int, drafted: tuple[int, ...]
+    ) -> Steps[Lesson]:
+        lesson = yield from self._real(ids, pieces, draft, drafted)  # the session has not learned yet
         self.begun.set()
         until = time.monotonic() + SOON
         while not self.go_on.wait(0.001) and time.monotonic() < until:
             yield
         return lesson
+
+
+def test_a_lesson_knows_what_the_machine_had_written_by_itself(
+    session: camit.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, ...]] = []
+    real = session.learning.study
+
+    def study(ids: list[int], pieces: tuple[int, ...], draft: int, drafted: tuple[int, ...]) -> Steps[Lesson]:
+        asked.append(drafted)
+        return (yield from real(ids, pieces, draft, drafted))
+
+    monkeypatch.setattr(session.learning, "study", study)
+    draft = session.open(CAT)
+    first = draft.pieces
+    draft.replace(0, "zebra").insert(1, "tiger")
+    draft.undo()
+    session.confirm(draft)
+    assert asked == [first] != [draft.pieces]
 
 
 def test_clicks_are_answered_while_a_lesson_is_given(
@@ -372,7 +393,7 @@ def test_a_click_knows_what_the_memory_says_now() -> None:
 def test_a_lesson_that_fails_changes_nothing_and_the_sentence_stays_confirmed(
     session: camit.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(ids: list[int], pieces: tuple[int, ...], draft: int) -> Steps[Lesson]:
+    def broken(*_: object) -> Steps[Lesson]:
         yield
         raise MemoryError("no room to learn")
 

@@ -60,6 +60,9 @@ class Places(NamedTuple):
     def cut(self, start: int, stop: int) -> Places:
         return Places(*(x[start:stop] for x in self))
 
+    def select(self, chosen: Sequence[int]) -> Places:
+        return Places(*(x[list(chosen)] for x in self))
+
 
 def places_along(direction: Direction, start: State, targets: Sequence[Phrase]) -> Places:
     features = follow(direction, start, targets)

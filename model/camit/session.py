@@ -397,9 +397,8 @@ class Session:
             if self.memory.enabled:
                 vocabulary = self.translator.target_vocabulary
                 spans = planning.written(version, vocabulary)
-                first = self.ledger.pages[draft.id].history.versions[0]
-                # After very many operations the machine's own draft is not known any more.
-                known = set() if first.fixed else planning.in_both(version, first, vocabulary)
+                first = self._drafted(draft)
+                known = set() if first is None else planning.in_both(version, first, vocabulary)
                 ids = self.translator.encode_source(draft.source)
                 self.memory.write(draft.source, ids, version.pieces, spans, draft.id, known)
             now = self.memory.snapshot()
@@ -418,10 +417,17 @@ class Session:
         self._undo = (*self._undo, before)[-len(self.ledger.undo) :]
         self._tell()
 
+    def _drafted(self, draft: Draft) -> planning.Version | None:
+        """What the machine had written by itself; after very many operations that is not known any more."""
+        first = self.ledger.pages[draft.id].history.versions[0]
+        return None if first.fixed else first
+
     def _teach(self, draft: Draft, before: _State) -> Steps[Lesson]:
         """The lesson of a confirmed sentence: a student learns, the session changes in one last step."""
         ids, pieces = self.translator.encode_source(draft.source), draft.pieces
-        lesson = yield from self.learning.study(ids, pieces, draft.id)
+        first = self._drafted(draft)
+        drafted = () if first is None else first.pieces
+        lesson = yield from self.learning.study(ids, pieces, draft.id, drafted)
         # No step ends between here and the next yield: a click sees all of the lesson or nothing.
         mind = self.ledger.mind
         try:

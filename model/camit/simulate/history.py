@@ -58,7 +58,7 @@ class History:
         if self._memory is not None:
             self._memory.write(played.line.source, ids, pieces, spans, played.line.line)
         if self._learner is not None:
-            lesson = self._learner.learn(ids, pieces)
+            lesson = self._learner.learn(ids, pieces, drafted=played.draft.pieces)
             if lesson.accepted and self._learner.moves_all and self._memory is not None:
                 self._memory.rekey()
 

@@ -44,7 +44,7 @@ SHARE = 16  # independent lines played together
 # The files of this package that results depend on.
 PLAYING = (
     *(f"{name}.py" for name in ("alignment", "checkpoint", "corpus", "fixes", "gate", "guard", "learning")),
-    *(f"{name}.py" for name in ("memory", "plan", "recollection", "spelling", "text", "tokens")),
+    *(f"{name}.py" for name in ("memory", "mistakes", "plan", "recollection", "spelling", "text", "tokens")),
     "translator.py",
     "networks/*.py",
     "search/*.py",

@@ -1,0 +1,29 @@
+"""What the machine had written and a person did not confirm: words that lessons make less probable."""
+
+from __future__ import annotations
+
+from collections import Counter
+from difflib import SequenceMatcher
+
+from camit.search.problem import Phrase, Span
+from camit.text import UNK, Vocabulary
+
+
+def mistakes(vocabulary: Vocabulary, drafted: Phrase, confirmed: Phrase) -> list[Span]:
+    """The words of a draft, as slices of its pieces, that the confirmed sentence lacks. One that only moved,
+    or got a capital, is none; nor is an unknown word, for that says nothing."""
+    words = vocabulary.words(drafted)
+    shown = [word.text.lower() for word in words]
+    wanted = [word.text.lower() for word in vocabulary.words(confirmed)]
+    blocks = SequenceMatcher(None, shown, wanted, autojunk=False).get_matching_blocks()
+    kept = {n for block in blocks for n in range(block.a, block.a + block.size)}
+    moved = Counter(wanted) - Counter(shown[n] for n in kept)
+    found = []
+    for n, word in enumerate(words):
+        if n in kept or UNK in vocabulary.feed(drafted[word.start : word.stop]):
+            continue
+        if moved[shown[n]] > 0:
+            moved[shown[n]] -= 1
+        else:
+            found.append((word.start, word.stop))
+    return found
