@@ -57,10 +57,10 @@ class MemorySettings:
     size: int = 2000  # room for all that is wrong in some 170 sentences of a talk; the paper's 100, in 9
     active_from: int = 1  # entries before anything is read; the paper waits for 20
     cut: float = 0.05  # theta * r below this is not offered
-    # `trust`, `by_hand` and `experience` are added to the evidence for an entry: `by_hand` by the attention on
-    # its source words, the others partly so, see `anywhere`. `trust` where these are `rare`; for all it was
-    # tried, as a number added everywhere: on 319 lines of dialogue 22 mistakes were made again instead of 29,
-    # but on 586 others drafts lost 0.4 BLEU.
+    # `trust`, `by_hand` and `experience` are added to the evidence for an entry: `by_hand` by the attention
+    # on its source words, the others partly so, see `anywhere`. `trust` where these are `rare`; for all it
+    # was tried, as a number added everywhere: on 319 lines of dialogue 22 mistakes were made again instead of
+    # 29, but on 586 others drafts lost 0.4 BLEU.
     trust: float = 2.0
     rare: float = 0.75
     # For entries without a sentence, whose keys know no context; half as much each time one is refused. Of 24
@@ -70,10 +70,10 @@ class MemorySettings:
     # off, whatever attention says. As a number added everywhere, on the 319 lines with an earlier model,
     # drafts had 17.4 BLEU without a memory, 17.6 with 0, 18.0 with 1, 18.1 with 1.5, 17.8 with 2.
     experience: float = 3.0
-    # The part of `trust` and `experience` that counts whatever attention says: attention of a small network
-    # is often elsewhere. On 887 lines of talks, with learning, 211 mistakes were made again with 0 and 180
-    # with 0.5, and BLEU was the same. Played like `camit soak confirms`, but without learning, 150 sentences
-    # needed 1.08 clicks each with 0 and 1.20 with 0.5; with learning there was no difference.
+    # Of entries with a sentence: the part of `trust` and `experience` that counts whatever attention says; it
+    # may stray. On 887 lines of talks, with learning, 211 mistakes were made again with 0
+    # and 180 with 0.5, and BLEU was the same. Played like `camit soak confirms`, but without learning, 150
+    # sentences needed 1.08 clicks each with 0 and 1.20 with 0.5; with learning there was no difference.
     anywhere: float = 0.5
     paper: bool = False  # the paper's theta and r, which look at nothing but s and c
 
@@ -575,10 +575,10 @@ class RevisionMemory:
         rare = (match.rarity >= settings.rare) * settings.trust
         agreed = torch.tensor([float(max(0, _experience(e))) for e in entries]) * settings.experience
         refused = torch.tensor([float(max(0, -_experience(e))) for e in entries])
-        by_hand = torch.tensor([e.sentence is None for e in entries]) * settings.by_hand / 2.0**refused
-        known = rare + agreed
-        due, anywhere = known * (1.0 - settings.anywhere), known * settings.anywhere
-        return Trust(due + by_hand, anywhere - refused * settings.experience)
+        by_hand = torch.tensor([e.sentence is None for e in entries])
+        anywhere = (rare + agreed) * ~by_hand * settings.anywhere
+        due = rare + agreed - anywhere + by_hand * settings.by_hand / 2.0**refused
+        return Trust(due, anywhere - refused * settings.experience)
 
     def _match(self, source: str) -> tuple[list[int], Match]:
         """The entries worth reading whose source words stand in this source, and where."""
