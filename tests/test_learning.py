@@ -19,7 +19,7 @@ from camit.checkpoint import EMBEDDED
 from camit.errors import CheckpointError, InputError, SessionError
 from camit.guard import GUARD, REPLAY, expected, load_pairs
 from camit.learning import LearningSettings, OnlineLearner
-from camit.mistakes import mistakes
+from camit.mistakes import departures, mistakes
 from camit.search.problem import Phrase
 from camit.search.scoring import read_sources, score
 from camit.translator import Translator
@@ -141,6 +141,37 @@ def test_mistakes_are_words_that_were_not_confirmed() -> None:
     assert wrong("the the cat.", "the cat.") == ["the"]  # said once too often
     assert wrong("the cat.", "a big dog ran.") == ["the", "cat"]
     assert mistakes(vocabulary, (), tuple(vocabulary.encode("the cat."))) == []
+
+
+def test_a_draft_goes_wrong_where_it_departs_from_the_confirmed_sentence() -> None:
+    assert departures((5, 6, 7), (5, 8, 7), [(1, 2)]) == [1]
+    assert departures((5, 6, 7), (5, 6, 8), [(1, 3)]) == [2]  # the word began as it should
+    assert departures((5, 6), (5, 6, 7), [(1, 2)]) == []  # it only ended too early
+    assert departures((5, 6, 7, 8), (4, 6, 9), [(0, 1), (2, 4)]) == [0, 2]
+
+
+def test_what_was_confirmed_is_not_unlearned_with_the_word_it_begins() -> None:
+    """The machine's "I'm" and the confirmed "I am" begin with the same piece at the same place."""
+    translator = chinese()
+    source, right = lesson_of(translator, "我在等最后一班火车。", "I am waiting for the last train.")
+    drafted = tuple(translator.target_vocabulary.encode("I'm waiting for the last train."))
+    assert drafted[0] == right[0]
+
+    def chance() -> float:
+        direction = translator.directions.forward
+        with torch.inference_mode():
+            sources = read_sources(translator.network, translator.directions, [source])
+            return float(score(direction, sources.start(direction), [0], [right]).logp[0, 0])
+
+    def learned(drafted: Phrase) -> float:
+        teacher = OnlineLearner(translator)
+        before = chance()
+        assert teacher.learn(source, right, drafted=drafted).accepted
+        now = chance()
+        teacher.reset()
+        return now - before
+
+    assert learned(drafted) >= 0.9 * learned(()) > 0.0
 
 
 def test_a_word_the_model_does_not_know_is_no_mistake() -> None:

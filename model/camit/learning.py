@@ -42,7 +42,7 @@ from camit.guard import (
     load_pairs,
     places_along,
 )
-from camit.mistakes import mistakes
+from camit.mistakes import departures, mistakes
 from camit.recollection import Asked, Kept, keep, recalls, restored, stored, with_sentence
 from camit.search.problem import Phrase
 from camit.search.recall import NOBODY, Recalled
@@ -59,7 +59,6 @@ ROOM, LEAST_KEPT = 0.8, 0.5
 RECALLED = 0.5  # of the margin, at most, is for what is recalled; the rest is for the weights
 # Of the mean size of gradients, added to the usual size of each, since some are next to nothing.
 DAMPING = 0.1
-SURE = 1.0 - 1e-6  # what is more probable than that is not unlearned: there is no gradient to be had
 UNMEASURED = 0.25  # of the rate, where no sentences tell how large gradients usually are
 
 
@@ -276,7 +275,9 @@ class OnlineLearner:
         try:
             yield from self._expect()
             yield from self._measure()
-            yield from self._step(places, self._mistaken(pair, drafted))
+            mistaken = self._mistaken(pair, drafted)
+            yield
+            yield from self._step(places, mistaken)
             after = -self._mean_loss(places())
             yield
             change, recalled = yield from self._keep(pair, draft)
@@ -324,10 +325,8 @@ class OnlineLearner:
         self._recall(snapshot.sentences)
 
     def reset(self) -> None:
-        """Back to the checkpoint's own weights, with nothing to recall; a session follows with its next
-        lesson."""
-        self._put(self._base)
-        self._recall(())
+        """Back to the checkpoint's own weights, with nothing to recall, as if there had been no lessons."""
+        self.restore(Knowledge(self._base, (), (), 0))
 
     def offset(self, of: Knowledge | None = None) -> bytes:
         """What was learned, now or then, as data: changed weights and recalled sentences in safetensors
@@ -418,22 +417,18 @@ class OnlineLearner:
     ) -> Generator[None, None, None]:
         settings = self.settings
         parameters = list(self._parameters.values())
-
-        def loss() -> Tensor:
-            found = self._loss(places(), ends=settings.ends)
-            if mistaken is not None:
-                found = found + settings.mistakes * self._unlikelihood(mistaken())
-            return found / (2 * settings.pieces)
-
-        total = self._gradients(loss)
-        yield
+        pulls = [lambda: self._loss(places(), ends=settings.ends) / (2 * settings.pieces)]
+        if mistaken is not None:
+            pulls.append(lambda: settings.mistakes * self._unlikelihood(mistaken()) / (2 * settings.pieces))
         if self._baseline.replay and settings.replay:
             batch = self._baseline.replay[self._next_replay % len(self._baseline.replay)]
             self._next_replay += 1
-            held = self._gradients(
+            pulls.append(
                 lambda: settings.weight * self._drift(batch, self._predict(self._read(batch))) / batch.places
             )
-            total = [a + b for a, b in zip(total, held, strict=True)]
+        total = [torch.zeros_like(p.data) for p in parameters]
+        for pull in pulls:
+            total = [a + b for a, b in zip(total, self._gradients(pull), strict=True)]
             yield
         taught = sum(lesson.accepted for lesson in self._lessons)
         rate = settings.rate / math.sqrt(1.0 + taught / settings.slows)
@@ -518,23 +513,27 @@ class OnlineLearner:
         return losses[0] + losses[1]
 
     def _mistaken(self, pair: Pair, drafted: Phrase) -> Callable[[], Sequence[Places]] | None:
-        """The places where each decoder begins a word of the machine's draft that was not confirmed."""
+        """The places where each decoder goes wrong in the machine's draft."""
         if not self.settings.mistakes:
             return None
         ids, pieces = pair
         wrong = mistakes(self._translator.target_vocabulary, drafted, pieces)
-        if not wrong:
+        mirrored = [(len(drafted) - stop, len(drafted) - start) for start, stop in reversed(wrong)]
+        at = [
+            departures(direction.order(drafted), direction.order(pieces), spans)
+            for direction, spans in zip(self._directions, (wrong, mirrored), strict=True)
+        ]
+        if not any(at):
             return None
-        starts = [start for start, _ in wrong], [len(drafted) - stop for _, stop in wrong]
         read = self._reader([ids], [drafted])
-        return lambda: [p.select(at) for p, at in zip(read(), starts, strict=True)]
+        return lambda: [p.select(chosen) for p, chosen in zip(read(), at, strict=True)]
 
     def _unlikelihood(self, places: Sequence[Places]) -> Tensor:
         """Summed over the pieces of both directions: the more, the more probable they are."""
         losses = []
         for logits, p in zip(self._logits(places), places, strict=True):
-            probable = torch.exp(-F.cross_entropy(logits, p.wanted, reduction="none"))
-            losses.append(-torch.log1p(-probable.clamp(max=SURE)).sum())
+            others = torch.log_softmax(logits, dim=1).scatter(1, p.wanted.unsqueeze(1), -math.inf)
+            losses.append(-torch.logsumexp(others, dim=1).sum())
         return losses[0] + losses[1]
 
     def _mean_loss(self, places: Sequence[Places]) -> float:

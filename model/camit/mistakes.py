@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from difflib import SequenceMatcher
+from itertools import takewhile
 
 from camit.search.problem import Phrase, Span
 from camit.text import UNK, Vocabulary
@@ -27,3 +29,11 @@ def mistakes(vocabulary: Vocabulary, drafted: Phrase, confirmed: Phrase) -> list
         else:
             found.append((word.start, word.stop))
     return found
+
+
+def departures(drafted: Phrase, confirmed: Phrase, wrong: Sequence[Span]) -> list[int]:
+    """Where somebody who writes a draft from its first piece to its last goes wrong: the first piece of each
+    wrong word, but none of those with which both sentences begin. "I'm" goes wrong behind its I where "I am"
+    was confirmed."""
+    same = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(drafted, confirmed, strict=False)))
+    return [max(start, same) for start, stop in wrong if same < stop]
