@@ -171,6 +171,45 @@ def test_a_confirmation_can_be_undone_exactly_after_coming_back(tmp_path: Path) 
             back.undo_confirm()
 
 
+def test_what_was_learned_can_be_forgotten_for_good(tmp_path: Path) -> None:
+    fresh = everything(camit.Session(toy()))
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        for word in ("zebra", "lion"):
+            session.confirm(session.open(CAT).replace(0, word))
+        assert everything(session)["weights"] != fresh["weights"]
+        session.learning.reset()
+        state = everything(session)
+        assert state["lessons"] == ((), ()) and state["recalled"] == []
+        assert state["weights"] == fresh["weights"] and state["student"] == fresh["student"]
+        assert len(session.memory.entries) == 2 and all(draft.confirmed for draft in session.drafts)
+        with pytest.raises(SessionError, match="no confirmation"):  # which would bring back what was learned
+            session.undo_confirm()
+    assert differences(state, restored(tmp_path / "s")) == []
+    with camit.Session.restore(tmp_path / "s", toy()) as back:
+        back.confirm(back.open(CAT).replace(0, "tiger"))
+        state = everything(back)
+        back.undo_confirm()
+        assert everything(back)["weights"] == fresh["weights"] != state["weights"]
+
+
+def test_a_confirmation_whose_snapshots_are_gone_cannot_be_undone_and_says_so(tmp_path: Path) -> None:
+    """A damaged tail takes many records with it: what the journal goes back to may name states before it
+    that were tidied away since."""
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        for n in range(UNDO_CONFIRM + STATES_KEPT + 2):
+            session.confirm(session.open(CAT).insert(0, f"lion{n}"))
+    path = tmp_path / "s" / FILE
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-11]))
+    with camit.Session.restore(tmp_path / "s", toy()) as back:
+        undone = 0
+        with pytest.raises(SessionError, match="no confirmation"):
+            while True:
+                back.undo_confirm()
+                undone += 1
+        assert 0 < undone < UNDO_CONFIRM
+
+
 def test_a_session_can_be_saved_late_and_elsewhere(tmp_path: Path) -> None:
     session = camit.Session(toy())
     work(session)
@@ -600,12 +639,26 @@ def test_a_lesson_that_cannot_be_stored_is_not_learned(
             session.confirm(draft)
         monkeypatch.undo()
         state = everything(session)
-        assert draft.confirmed and state["weights"] == state["student"] | before == before
+        assert draft.confirmed
+        assert state["weights"] == before | state["student"] == before  # the student has those that learn
     with camit.Session.restore(tmp_path / "s", toy()) as back:
         back.worker.call(back.worker.settle)  # the lesson is given now that there is room for it
         now = everything(back)
     assert now["drafts"] == state["drafts"] and now["weights"] != before
     assert [lesson.accepted for lesson in now["lessons"][0]] == [True]
+
+
+def test_a_disk_that_knows_no_locks_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def unknown(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", unknown)
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        session.open(CAT)
+        state = everything(session)
+    assert differences(state, restored(tmp_path / "s")) == []
 
 
 def test_a_save_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

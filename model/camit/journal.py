@@ -26,7 +26,7 @@ from camit.ledger import AnyRecord, File
 
 try:
     import fcntl
-except ImportError:  # Windows has no flock; there nobody is told that a session is open twice
+except ImportError:  # Windows has no flock: there nobody is told that a session is open twice
     fcntl = None  # type: ignore[assignment]
 
 VERSION = 4
@@ -193,6 +193,10 @@ class Journal:
             )
         return data
 
+    def has(self, file: File) -> bool:
+        """Does this snapshot still lie there?"""
+        return file.name in self._snapshots()
+
     def keep(self, needed: Iterable[File]) -> None:
         """Remove snapshots that nothing needs any more."""
         names = {file.name for file in needed}
@@ -345,11 +349,13 @@ def _lock(directory: Path) -> int:
     if fcntl is not None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             os.close(descriptor)
             raise SessionError(
                 f"{directory} is in use by another session; close() that one, or end its process, first."
             ) from None
+        except OSError:  # some network disks have no locks
+            pass
     return descriptor
 
 

@@ -7,7 +7,7 @@ brings back is, by construction, what was there.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -134,6 +134,10 @@ class Learned(Record, frozen=True):
     learned: File | None
 
 
+class Unlearned(Record, frozen=True):
+    """Everything that was learned is forgotten: the weights are the checkpoint's, and nothing is recalled."""
+
+
 class Unconfirmed(Record, frozen=True):
     """The last confirmation is taken back."""
 
@@ -208,6 +212,7 @@ AnyRecord = (
     | Moved
     | Confirmed
     | Learned
+    | Unlearned
     | Unconfirmed
     | Remembered
     | Configured
@@ -289,15 +294,16 @@ class Ledger:
                 self._turn(draft, confirmed=True)
                 self.undo = (*self.undo, Undo(draft=draft, before=self.mind, remembered=remembered))
                 self.mind = msgspec.structs.replace(self.mind, memory=memory)
-                while len(self.undo) > UNDO_CONFIRM:
-                    settled, *rest = self.undo
-                    self._turn(settled.draft, history=self.pages[settled.draft].history.forgotten())
-                    self.undo = tuple(rest)
+                self._settle(len(self.undo) - UNDO_CONFIRM)
             case Learned(lesson=lesson, replayed=replayed, learned=learned):
                 self.lessons.append(lesson)
                 self.mind = msgspec.structs.replace(
                     self.mind, learned=learned, lessons=len(self.lessons), replayed=replayed
                 )
+            case Unlearned():
+                self.lessons.clear()
+                self.mind = Mind(memory=self.mind.memory)
+                self._settle(len(self.undo))  # or else an undo would bring back what was learned
             case Unconfirmed(memory=memory):
                 if not self.undo:
                     raise SessionError("it takes back a confirmation that is not there")
@@ -350,9 +356,12 @@ class Ledger:
         for event in self.events:
             yield Noted(event=event)
 
-    def complete(self) -> None:
-        """All records are applied; a confirmation whose draft went with a damaged tail cannot be undone."""
-        self.undo = tuple(undo for undo in self.undo if undo.draft < len(self.pages))
+    def complete(self, has: Callable[[File], bool]) -> None:
+        """All records are applied. A confirmation whose draft went with a damaged tail cannot be undone; nor
+        can one that needs a snapshot which was tidied away before the tail was lost, nor any before that."""
+        undo = tuple(undo for undo in self.undo if undo.draft < len(self.pages))
+        gone = (at for at, one in enumerate(undo, 1) if not all(map(has, one.before.files)))
+        self.undo = undo[max(gone, default=0) :]
 
     @property
     def untaught(self) -> int | None:
@@ -373,6 +382,12 @@ class Ledger:
         if self.pages[draft].confirmed:
             raise SessionError(f"it changes draft {draft}, which is confirmed")
         return self.pages[draft]
+
+    def _settle(self, confirmations: int) -> None:
+        """The earliest of those that could be taken back stand for good."""
+        for settled in self.undo[: max(0, confirmations)]:
+            self._turn(settled.draft, history=self.pages[settled.draft].history.forgotten())
+            self.undo = self.undo[1:]
 
     def _turn(self, draft: int, **changes: Any) -> None:
         self.pages[draft] = replace(self.pages[draft], **changes)

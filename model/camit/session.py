@@ -47,6 +47,7 @@ from camit.ledger import (
     StoredVersion,
     Unconfirmed,
     Undo,
+    Unlearned,
 )
 from camit.memory import Known, MemoryEntry, MemorySnapshot, MemoryWeights, RevisionMemory
 from camit.plan import Version
@@ -101,7 +102,7 @@ class Session:
         if stability is not None:
             settings = replace(settings, stability=stability)
         self.translator = translator.fork()
-        self._student = translator.fork()
+        self.student = translator.fork()
         self.worker = Worker()
         # A session nobody holds any more lets its thread go, and its journal. (At the end of the process the
         # worker sees to that: first the lesson, then the journal.)
@@ -109,8 +110,9 @@ class Session:
         self.ledger = Ledger(self.translator.target_vocabulary, settings, memory, learning)
         self.memory = SessionMemory(self)
         self.memory.enabled = memory
-        self.learning = OnlineLearner(self._student)
+        self.learning = SessionLearner(self)
         self.learning.enabled = learning
+        self._unlearned = self.learning.snapshot()
         self.engine = Engine(self.translator, self.memory, self.worker.check)
         self._drafts: tuple[Draft, ...] = ()
         self._undo: tuple[_State | None, ...] = ()  # beside ledger.undo; None: only the journal has it
@@ -350,7 +352,7 @@ class Session:
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    # What drafts and memory tell the session; on the worker
+    # What drafts, memory and learner tell the session; on the worker
 
     def record_version(self, draft: Draft, version: Version, kind: str, effort: Effort) -> None:
         """A draft has a new version."""
@@ -370,6 +372,14 @@ class Session:
         except BaseException:
             self.memory.restore(before)
             raise
+        self._tell()
+
+    def unlearn(self) -> None:
+        """Everything that was learned is forgotten."""
+        self.worker.settle()
+        self._record(Unlearned())
+        self._undo = ()
+        self._put(_State(self.memory.snapshot(), self._unlearned))
         self._tell()
 
     # Inside
@@ -420,7 +430,7 @@ class Session:
     def _drafted(self, draft: Draft) -> planning.Version | None:
         """What the machine had written by itself; after very many operations that is not known any more."""
         first = self.ledger.pages[draft.id].history.versions[0]
-        return None if first.fixed else first
+        return None if first.revisions else first
 
     def _teach(self, draft: Draft, before: _State) -> Steps[Lesson]:
         """The lesson of a confirmed sentence: a student learns, the session changes in one last step."""
@@ -445,7 +455,7 @@ class Session:
             self.learning.restore(before.learning)
             raise
         if lesson.accepted:
-            self.translator.adopt(self._student)
+            self.translator.adopt(self.student)
             if self.learning.moves_all:
                 self.engine.forget()
                 self.memory.rekey()
@@ -491,7 +501,7 @@ class Session:
 
     def _put(self, state: _State) -> None:
         self.learning.restore(state.learning)
-        self.translator.adopt(self._student)
+        self.translator.adopt(self.student)
         self.engine.forget()
         self.memory.restore(state.memory)
 
@@ -531,9 +541,8 @@ class Session:
             except SessionError as error:
                 raise SessionError(f"{self._journal.directory / mind.memory.name}: {error}") from error
         now = self.learning.snapshot()
-        if mind.learned is None:
-            self.learning.reset()
-        else:
+        self.learning.restore(self._unlearned)
+        if mind.learned is not None:
             self.learning.load_offset(self._journal.load(mind.learned))
         lessons = tuple(self.ledger.lessons[: mind.lessons])
         learned = replace(self.learning.snapshot(), lessons=lessons, replayed=mind.replayed)
@@ -565,7 +574,7 @@ class Session:
                 ) from error
             if before != tuple(self.ledger.files):
                 self._before.append(before)
-        self.ledger.complete()
+        self.ledger.complete(journal.has)
         self._put(self._load_state(self.ledger.mind))
         self.memory.enabled, self.learning.enabled = self.ledger.memory, self.ledger.learning
         self._drafts = tuple(Draft(self, n, page.source) for n, page in enumerate(self.ledger.pages))
@@ -636,6 +645,21 @@ class SessionMemory(RevisionMemory):
             return result
 
         return self._of_session.worker.call(run)
+
+
+class SessionLearner(OnlineLearner):
+    """The learner of a session: it teaches a student, and what is changed by hand goes into the journal."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session.student)
+        self._session = weakref.ref(session)
+
+    def reset(self) -> None:
+        """Forget everything that was learned. What was confirmed before cannot be taken back any more."""
+        session = self._session()
+        if session is None:
+            raise SessionError("the session of this learner is gone; keep the session, or restore it.")
+        session.worker.call(session.unlearn)
 
 
 def _event(kind: str, draft: int | None, *, mouse: int = 0) -> Event:
