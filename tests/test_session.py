@@ -484,6 +484,18 @@ def test_a_session_nobody_holds_goes_away(tmp_path: Path) -> None:
     camit.Session.restore(tmp_path / "one", toy()).close()  # and nobody holds its journal
 
 
+def test_a_closed_session_goes_away_too() -> None:
+    gone = []
+    for _ in range(2):
+        with camit.Session(toy()) as session:
+            session.confirm(session.open(CAT))
+        session.close()
+        gone.append(weakref.ref(session))
+    del session
+    gc.collect()
+    assert [session() for session in gone] == [None, None]
+
+
 # Effort
 
 

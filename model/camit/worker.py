@@ -117,7 +117,7 @@ class Worker:
         """The same, and do not wait for it."""
         with self._wake:
             self._closed = True
-            self._then = self._then or then
+            self._then = self._then or (None if self.ended else then)
             self._wake.notify()
 
     def _queue(self, task: _Task) -> _Task:
@@ -151,8 +151,9 @@ class Worker:
                 self._current = None
             else:
                 self._go_on(self._patient[0])
-        if self._then is not None:
-            self._then()
+        then, self._then = self._then, None  # it may hold on to a whole session
+        if then is not None:
+            then()
 
     def _answer(self, task: _Task) -> None:
         """The answer to a request is its result or its error, never silence."""
