@@ -335,3 +335,19 @@ def test_small_words_are_listed_for_english_and_the_most_frequent_ones_elsewhere
     frequent = chinese.small.nonzero()[0]
     assert 0 < len(frequent) <= 50 and chinese.is_common(list(frequent))
     assert all(chinese.bodies[i][:1].isalpha() for i in frequent)
+
+
+def test_a_number_and_what_is_counted_are_one_sign() -> None:
+    """Of 三月 no part stands in 六月, nor does 二十五 in 五十二."""
+    vocabulary, _ = embedded()
+
+    def signs(text: str) -> dict[str, int]:
+        ids = vocabulary.encode(text)
+        return dict(zip(map(vocabulary.piece, ids), vocabulary.signs(ids), strict=True))
+
+    march, june = signs("会议定在三月五号。"), signs("会议定在六月五号。")
+    assert march["三"] == march["月"] != june["六"] == june["月"]
+    assert {piece: march[piece] for piece in "定在五号。"} == {piece: june[piece] for piece in "定在五号。"}
+    assert signs("我们二十五号见。")["号"] != signs("我们五十二号见。")["号"]
+    moon = "今晚月亮很圆。"
+    assert list(signs(moon).values()) == vocabulary.encode(moon)  # nothing is counted

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import threading
 import unicodedata
+import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -31,6 +32,7 @@ PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = 4
 SPACE = "\u2581"  # sentencepiece's mark for "a space stands before this piece"
 MAX_CHARACTERS = 5_000
+NUMBERS = 1 << 16  # signs for numbers; above as many for characters that are spelled in bytes
 COMMON_PIECES = 200  # of a short list, a tenth
 # Marks that a word follows without a space: always, and when there is a space before them.
 OPENING, QUOTES = frozenset("([{$#@“‘«¿¡"), frozenset('"')
@@ -212,7 +214,8 @@ class Vocabulary(ABC):
 
     def signs(self, ids: Sequence[int]) -> list[int]:
         """What each piece of a sentence is part of, as a number: equal for the same piece; for the bytes of a
-        character, equal for the same character, since others share some of its bytes."""
+        character, equal for the same character, since others share some of its bytes; and for a number with
+        what is counted, equal for the same number of it, since 三月 is no part of 六月."""
         return list(ids)
 
     @property
@@ -492,8 +495,22 @@ class PieceVocabulary(Vocabulary):
                 while stop < len(ids) and self._byte[ids[stop]] and not self.characters(ids[stop]):
                     stop += 1
                 found[at:stop] = [len(self) + ord(self._text(ids[at:stop])[0])] * (stop - at)
+            elif self._counts(ids[at]):
+                while stop < len(ids) and self._counts(ids[stop]):
+                    stop += 1
+                stop += stop < len(ids) and self._is_counted(ids[stop])
+                number = zlib.crc32("".join(self._pieces[i] for i in ids[at:stop]).encode()) % NUMBERS
+                found[at:stop] = [len(self) + NUMBERS + number] * (stop - at)
             at = stop
         return found
+
+    def _counts(self, index: int) -> bool:
+        """Is this piece a number, or a part of one?"""
+        return self._pieces[index].removeprefix(SPACE).isnumeric()
+
+    def _is_counted(self, index: int) -> bool:
+        """Does this piece behind a number say what of?"""
+        return not self._opens[index] and self._pieces[index][:1].isalpha()
 
     def characters(self, index: int) -> int:
         """How many characters of text begin with this piece (a byte in the middle of a character begins
