@@ -13,10 +13,10 @@ left to the network whether to end or to go on with another word.
 And the source counts, as for the memory: a place speaks only for sources that have most of what the decoder
 looked at there, and only while the decoder looks at what the place's own source has, too. Or else a sentence
 that differs from a confirmed one in a number would mostly get the other number. (A small word that the
-decoder hardly looks at, such as a negation, may be passed over.) Inside a word the source does not count: how a word goes on that was begun is a
-matter of spelling. And behind a word that may be recalled, a place that must not say what comes next still
-says that a new word does: or else the network, which would never have begun that word, might go on with it as
-it likes.
+decoder hardly looks at, such as a negation, may be passed over.) Inside a word the source does not count: how
+a word goes on that was begun is a matter of spelling. And behind a word that may be recalled, a place that
+must not say what comes next still says that a new word does: or else the network, which would never have
+begun that word, might go on with it as it likes.
 """
 
 from __future__ import annotations
