@@ -270,9 +270,37 @@ def test_source_words_that_are_hardly_looked_at_are_anchors_all_the_same() -> No
 def test_punctuation_is_not_worth_remembering_and_a_span_is_written_once() -> None:
     memory = RevisionMemory(tiny_translator())
     sentence = Sentence(memory._translator, "猫", "the cat sat.")
-    spans = sentence.spans(".", "cat")
+    spans = sentence.spans(".", "cat", "sat")
     written = memory.write("猫", sentence.ids, sentence.pieces, [*spans, *spans], 0)
-    assert [entry.text for entry in written] == ["cat"]
+    assert [entry.text for entry in written] == ["cat", "sat"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "fix", "text", "term"),
+    [
+        ("哥哥在学校。", "My older brother is at school.", "older", "older brother", "哥哥"),
+        ("他们会说很多语言。", "They know many spoken languages.", "spoken", "spoken languages", "语言"),
+        ("我哥哥在学校。", "My brother is at school.", "brother", "brother", "哥哥"),
+        ("我在公园里看到了他。", "I met him in the park.", "met", "met", "看到"),
+    ],
+)
+def test_what_says_more_of_a_right_word_is_remembered_with_it(
+    source: str, target: str, fix: str, text: str, term: str
+) -> None:
+    memory = RevisionMemory(chinese())
+    remember(memory, source, target, fix)
+    [entry] = memory.entries
+    assert (entry.text, entry.term[:2]) == (text, term)
+
+
+def test_a_phrase_with_a_name_that_nobody_can_place_is_not_remembered() -> None:
+    """It would come for all the other names: "surname is Guo" wherever there is a 姓."""
+    with camit.Session(chinese(), learning=False) as session:
+        draft = session.open("院长姓郭，大家都叫他老郭。")
+        draft.replace((0, len(draft.tokens)), "The director's surname is Guo, everyone calls him Old Guo.")
+        session.confirm(draft)
+        assert not any("surname" in entry.text for entry in session.memory.entries)
+        assert "Guo" not in session.open("我姓李，你呢？").text
 
 
 def test_the_oldest_go_first_but_neither_pinned_ones_nor_rare_words_before_common_ones() -> None:

@@ -1,8 +1,11 @@
 """What of a person's fixes is remembered, and for which source words it stands.
 
-A single word stands for the source words that `alignment.py` finds. A phrase goes from the first of its rarer
-words to the last. Once begun, it is written to its end, so it stands for all the source text that its words
-look at, and is offered nowhere else: or else "said he was dead" would come for 说他没死.
+A single word stands for the source words that `alignment.py` finds. Where its neighbour, which was right,
+stands for the same one and more surely, the two are remembered together: who puts "older" before "brother"
+does not mean that 哥哥 is "older". A phrase goes from the first of its rarer words to the last. Once begun,
+it is written to its end, so it stands for all the source text that its words look at, and is offered nowhere
+else: or else "said he was dead" would come for 说他没死. Where nobody knows what a name in it stands for, it
+is not remembered: or else "surname is Guo" would come for every 姓.
 
 Of its rarer words, those that are new and take several pieces, as names do, are remembered on their own, too,
 if they do not stand for the same as the phrase; those side by side that stand for one source word, together.
@@ -18,8 +21,12 @@ from itertools import chain, groupby
 from camit.alignment import ANCHORS, Anchor, find_anchors, stretch
 from camit.networks import Features
 from camit.search.problem import Phrase, Span
-from camit.text import says_something
+from camit.text import UNK, says_something
 from camit.translator import Translator
+
+# How surely a word stands for a source word, at least: a name, to be remembered in a phrase; the neighbour of
+# a fix, to be remembered with it. Words that the model knows well have more than 1, see `find_anchors`.
+PLACED, SURE = 0.1, 1.0
 
 
 def anchored_fixes(
@@ -34,9 +41,22 @@ def anchored_fixes(
     """What to remember of these slices of a translation, with the source words it stands for; `known` are
     words that the machine's own draft had."""
     vocabulary, language = translator.target_vocabulary, translator.source_language
+    source_vocabulary = translator.source_vocabulary
     words = [(w.start, w.stop) for w in vocabulary.words(pieces) if says_something(w.text)]
     inside = [[word for word in words if start <= word[0] < stop] for start, stop in spans]
-    asked = list(dict.fromkeys(chain(*inside)))
+    fixed = set(chain(*inside))
+    right = [
+        (start, stop)
+        for start, stop in words
+        if (start, stop) not in fixed
+        and UNK not in vocabulary.feed(pieces[start:stop])
+        and not vocabulary.is_common(pieces[start:stop])
+    ]
+    beside = {
+        (start, stop): [word for word in right if word[1] == start or word[0] == stop]
+        for start, stop in dict.fromkeys(chain(*inside))
+    }
+    asked = list(dict.fromkeys([*beside, *chain(*beside.values())]))
     found = find_anchors(translator, source, source_ids, pieces, asked, read)
     anchors = dict(zip(asked, found, strict=True))
     anchored: dict[Span, tuple[Anchor, ...]] = {}
@@ -50,10 +70,33 @@ def anchored_fixes(
     def stands_for(part: Sequence[Span]) -> list[str]:
         return list(dict.fromkeys(anchor[0] for word in part for anchor in anchors[word][:1]))
 
+    def says_more_of(word: Span) -> Span | None:
+        """The neighbour of a fix that stands for the same source word, and more surely. Names speak for
+        themselves."""
+        if not vocabulary.decode(pieces[slice(*word)]).islower():
+            return None
+        for source_word, sureness in anchors[word][:1]:
+            if source_vocabulary.is_common(source_vocabulary.encode(source_word)):
+                continue
+            for other in beside[word]:
+                if any(
+                    theirs == source_word and more > max(sureness, SURE)
+                    for theirs, more in anchors[other][:1]
+                ):
+                    return other
+        return None
+
+    def placed(word: Span) -> bool:
+        return not special(pieces[slice(*word)]) or any(sure >= PLACED for _, sure in anchors[word][:1])
+
     def remember(part: Sequence[Span], looked_at: Sequence[str]) -> None:
-        if len(part) == 1:
+        other = says_more_of(part[0]) if len(part) == 1 else None
+        if other is not None:
+            (start, _), (_, stop) = sorted((part[0], other))
+            anchored[start, stop] = anchors[part[0]][:1]
+        elif len(part) == 1:
             anchored[part[0]] = anchors[part[0]]
-        elif 0 < len(looked_at) <= ANCHORS:
+        elif 0 < len(looked_at) <= ANCHORS and all(map(placed, part)):
             anchored[part[0][0], part[-1][1]] = ((stretch(source, language, looked_at), 1.0),)
 
     for mine in filter(None, inside):
