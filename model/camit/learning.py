@@ -59,6 +59,9 @@ ROOM, LEAST_KEPT = 0.8, 0.5
 RECALLED = 0.5  # of the margin, at most, is for what is recalled; the rest is for the weights
 # Of the mean size of gradients, added to the usual size of each, since some are next to nothing.
 DAMPING = 0.1
+# By how much lessons must have raised the probability of a word in a draft, at least, for it to be unlearned
+# where it was wrong.
+LED = 0.02
 UNMEASURED = 0.25  # of the rate, where no sentences tell how large gradients usually are
 
 
@@ -506,14 +509,18 @@ class OnlineLearner:
 
     def _loss(self, places: Sequence[Places], *, ends: bool) -> Tensor:
         """Summed over the pieces of both directions, with or without the ends of sentences."""
-        losses = [
-            F.cross_entropy(logits, p.wanted, reduction="none")[p.end <= ends].sum()
-            for logits, p in zip(self._logits(places), places, strict=True)
-        ]
+        losses = [loss[p.end <= ends].sum() for loss, p in zip(self._losses(places), places, strict=True)]
         return losses[0] + losses[1]
 
+    def _losses(self, places: Sequence[Places]) -> list[Tensor]:
+        """Of each piece [places], for each direction."""
+        return [
+            F.cross_entropy(logits, p.wanted, reduction="none")
+            for logits, p in zip(self._logits(places), places, strict=True)
+        ]
+
     def _mistaken(self, pair: Pair, drafted: Phrase) -> Callable[[], Sequence[Places]] | None:
-        """The places where each decoder goes wrong in the machine's draft."""
+        """The places where each decoder goes wrong in the machine's draft, led there by earlier lessons."""
         if not self.settings.mistakes:
             return None
         ids, pieces = pair
@@ -526,7 +533,23 @@ class OnlineLearner:
         if not any(at):
             return None
         read = self._reader([ids], [drafted])
-        return lambda: [p.select(chosen) for p, chosen in zip(read(), at, strict=True)]
+
+        def chosen(at: Sequence[Sequence[int]]) -> list[Places]:
+            return [p.select(places) for p, places in zip(read(), at, strict=True)]
+
+        def chances() -> list[list[float]]:
+            with torch.inference_mode():
+                return [torch.exp(-loss).tolist() for loss in self._losses(chosen(at))]
+
+        now, worn = chances(), self._state()
+        self._put(self._base)
+        base = chances()
+        self._put(worn)
+        led = [
+            [place for place, p, once in zip(*each, strict=True) if p > once + LED]
+            for each in zip(at, now, base, strict=True)
+        ]
+        return (lambda: chosen(led)) if any(led) else None
 
     def _unlikelihood(self, places: Sequence[Places]) -> Tensor:
         """Summed over the pieces of both directions: the more, the more probable they are."""
