@@ -1,4 +1,4 @@
-"""What the machine had written and a person did not confirm: words that lessons make less probable."""
+"""What the machine had written and a person did not confirm; lessons that led to such words unlearn them."""
 
 from __future__ import annotations
 
