@@ -293,6 +293,19 @@ def test_what_says_more_of_a_right_word_is_remembered_with_it(
     assert (entry.text, entry.term[:2]) == (text, term)
 
 
+def test_the_network_does_not_say_a_remembered_word_again_behind_it() -> None:
+    with camit.Session(chinese()) as session:
+        for source, text in (
+            ("每年春天，祖母都会打开蜂箱。", "Every spring, Grandmother opened the hives."),
+            ("一个蜂箱里大约有五万只蜜蜂。", "There are about fifty thousand honeybees in a hive."),
+            ("但是每个蜂箱只有一个蜂王。", "But every hive has only one queen."),
+        ):
+            draft = session.open(source)
+            draft.replace((0, len(draft.tokens)), text)
+            session.confirm(draft)
+        assert "hive hive" not in session.open("我把两个蜂箱放在屋顶上。").text
+
+
 def test_a_phrase_with_a_name_that_nobody_can_place_is_not_remembered() -> None:
     """It would come for all the other names: "surname is Guo" wherever there is a 姓."""
     with camit.Session(chinese(), learning=False) as session:

@@ -23,7 +23,7 @@ from torch import Tensor
 from camit.networks import Features, State
 from camit.search.direction import Direction, together
 from camit.search.problem import LEAST, Hypothesis, Phrase, Problem, Reader, Spelled, Written
-from camit.search.rules import free_pieces, looping, may_begin, may_copy, room
+from camit.search.rules import free_pieces, looping, may_begin, may_copy, room, said_anew
 from camit.search.threads import threads_kept, use_threads_for
 from camit.text import PAD
 
@@ -176,7 +176,8 @@ def _expand(
     end = direction.decoder.last_piece
     logp = direction.predict(features).squeeze(1)  # [rows, vocabulary]
     copies: list[list[Spelled]] = [[] for _ in owners]
-    if reader is not None and any(offered := reader.read(features)):
+    offered = [] if reader is None else reader.read(features)
+    if reader is not None and any(offered):
         copies = [
             [
                 Spelled(way, share * copy.probability)
@@ -205,7 +206,11 @@ def _expand(
         mask = masks[0] if all(m is masks[0] for m in masks) else torch.stack(masks)
         scores = (logp if len(free) == len(owners) else logp[free]) + mask
         for n, i in enumerate(free):
-            if again := looping(direction, owners[i][1].pieces):
+            written = owners[i][1].pieces
+            again = looping(direction, written)
+            if offered and offered[i]:
+                again |= said_anew(direction, written, offered[i])
+            if again:
                 rest = scores[n].index_fill(0, torch.tensor(list(again), device=scores.device), -math.inf)
                 if float(rest.max()) > -math.inf:
                     scores[n] = rest

@@ -3,6 +3,7 @@ length."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
 
@@ -100,6 +101,15 @@ def looping(direction: Direction, pieces: Phrase) -> set[int]:
         if tail[n:] == tail[:-n] and _wordy(direction, tail[-n:]):
             found.add(tail[-n])
     return found
+
+
+def said_anew(direction: Direction, written: Phrase, offers: Iterable[Copy]) -> set[int]:
+    """What must not come next, or a remembered word that was just written would be said by the network, too:
+    "hive hives"."""
+    ways = (way for copy in offers for way in (*copy.spellings, *copy.attached))
+    return {
+        direction.known(way[0]) for way in ways if way[0] in written and _ends_with(direction, written, way)
+    }
 
 
 def _wordy(direction: Direction, unit: Phrase) -> bool:
