@@ -476,27 +476,6 @@ def test_both_decoders_copy_a_word_of_a_known_sentence_with_the_mean_of_what_the
     assert torch.equal(shares[1], readers.backward.shares(behind))
 
 
-def test_part_of_the_trust_in_a_fix_counts_whatever_attention_says() -> None:
-    fixed, typed = RevisionMemory(chinese()), RevisionMemory(chinese())
-    source, target = "他住在尖沙咀。", tuple(chinese().target_vocabulary.encode("He lives in Kowloon."))
-    word = chinese().target_vocabulary.words(target)[3]
-    [entry] = fixed.write(source, chinese().encode_source(source), target, [(word.start, word.stop)], 0)
-    typed.add(entry.term, entry.text)
-
-    def shares(memory: RevisionMemory, anywhere: float) -> torch.Tensor:
-        memory.settings = replace(memory.settings, anywhere=anywhere)
-        readers = memory.readers(source)
-        assert readers is not None
-        sources = chinese().read([chinese().encode_source(source)])
-        with torch.inference_mode():
-            return readers.forward.shares(follow(chinese().directions.forward, sources.forward, [target]))
-
-    strayed = shares(fixed, 1.0)
-    assert (strayed > shares(fixed, 0.5)).all() and (shares(fixed, 0.5) > shares(fixed, 0.0)).all()
-    # A term that was added by hand has no context to go by, so it waits for attention.
-    assert torch.equal(shares(typed, 1.0), shares(typed, 0.0))
-
-
 @pytest.mark.parametrize("phrase", ["a very good morning to all", "good morning all", "good"])
 def test_a_phrase_may_be_longer_than_the_sentence(phrase: str) -> None:
     session = camit.Session(chinese(), learning=False)

@@ -149,12 +149,8 @@ class Trust(NamedTuple):
     """What is known of entries besides. It says which word is right; attention says when it is due: or else
     a word that is surely right would come early, and others be left out."""
 
-    due: Tensor  # [entries] added to the evidence by the attention on an entry's source words
-    anywhere: Tensor  # [entries] added to it whatever attention says
-
-    @property
-    def most(self) -> Tensor:
-        return self.due + self.anywhere
+    favour: Tensor  # [entries] added to the evidence by the attention on an entry's source words
+    against: Tensor  # [entries] taken off wherever they are
 
 
 class MemoryReader:
@@ -217,9 +213,9 @@ class MemoryReader:
         weights = [keys_s, F.normalize(keys.c, dim=1) * k[1] + gate.context]
         offset = gate.bias.expand(len(ids))
         if match is not None:
-            due, anywhere = trust or (torch.zeros(len(ids)), torch.zeros(len(ids)))
-            weights.append(match.pieces.t() * (k[2] + due).unsqueeze(1))
-            offset = offset + gate.prior(match) + anywhere
+            favour, against = trust or (torch.zeros(len(ids)), torch.zeros(len(ids)))
+            weights.append(match.pieces.t() * (k[2] + favour).unsqueeze(1))
+            offset = offset + gate.prior(match) - against
         self._weights = F.pad(torch.cat(weights, dim=1), (0, 0, 0, 1))  # [entries + 1, d + d_c + source]
         self._offset = F.pad(offset, (0, 1))
 
