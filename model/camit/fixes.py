@@ -70,10 +70,17 @@ def anchored_fixes(
     def stands_for(part: Sequence[Span]) -> list[str]:
         return list(dict.fromkeys(anchor[0] for word in part for anchor in anchors[word][:1]))
 
+    def named(word: Span) -> bool:
+        text = vocabulary.decode(pieces[slice(*word)])
+        return text != text.lower()
+
+    def placed(word: Span) -> bool:
+        return any(sure >= PLACED for _, sure in anchors[word][:1])
+
     def says_more_of(word: Span) -> Span | None:
         """The neighbour of a fix that stands for the same source word, and more surely. Names speak for
-        themselves."""
-        if not vocabulary.decode(pieces[slice(*word)]).islower():
+        themselves, and small words for nothing."""
+        if named(word) or vocabulary.is_common(pieces[slice(*word)]):
             return None
         for source_word, sureness in anchors[word][:1]:
             if source_vocabulary.is_common(source_vocabulary.encode(source_word)):
@@ -86,18 +93,20 @@ def anchored_fixes(
                     return other
         return None
 
-    def placed(word: Span) -> bool:
-        return not special(pieces[slice(*word)]) or any(sure >= PLACED for _, sure in anchors[word][:1])
-
     def remember(part: Sequence[Span], looked_at: Sequence[str]) -> None:
-        other = says_more_of(part[0]) if len(part) == 1 else None
-        if other is not None:
-            (start, _), (_, stop) = sorted((part[0], other))
-            anchored[start, stop] = anchors[part[0]][:1]
-        elif len(part) == 1:
-            anchored[part[0]] = anchors[part[0]]
-        elif 0 < len(looked_at) <= ANCHORS and all(map(placed, part)):
-            anchored[part[0][0], part[-1][1]] = ((stretch(source, language, looked_at), 1.0),)
+        if len(part) > 1:
+            if 0 < len(looked_at) <= ANCHORS and (
+                all(map(named, part)) or all(placed(w) for w in part if special(pieces[slice(*w)]))
+            ):
+                anchored[part[0][0], part[-1][1]] = ((stretch(source, language, looked_at), 1.0),)
+            return
+        [word] = part
+        other = says_more_of(word)
+        if other is None:
+            anchored[word] = anchors[word]
+        elif placed(word):  # or else the source does not say it: "new teacher" for 老师
+            (start, _), (_, stop) = sorted((word, other))
+            anchored[start, stop] = anchors[word][:1]
 
     for mine in filter(None, inside):
         rarer = [word for word in mine if rare(pieces[slice(*word)])]

@@ -29,6 +29,8 @@ try:
 except ImportError:  # Windows has no flock: there nobody is told that a session is open twice
     fcntl = None  # type: ignore[assignment]
 
+# What a disk answers that knows no locks, as some in a network do: there, too, nobody is told.
+_NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 VERSION = 4
 FILE = "journal.jsonl"
 _ENDINGS = {"memory": "json", "learned": "safetensors"}  # of snapshots, by what they hold
@@ -354,8 +356,10 @@ def _lock(directory: Path) -> int:
             raise SessionError(
                 f"{directory} is in use by another session; close() that one, or end its process, first."
             ) from None
-        except OSError:  # some network disks have no locks
-            pass
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                os.close(descriptor)
+                raise SessionError(f"{directory / FILE} cannot be locked: {_reason(error)}.") from error
     return descriptor
 
 

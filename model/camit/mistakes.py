@@ -33,7 +33,10 @@ def mistakes(vocabulary: Vocabulary, drafted: Phrase, confirmed: Phrase) -> list
 
 def departures(drafted: Phrase, confirmed: Phrase, wrong: Sequence[Span]) -> list[int]:
     """Where somebody who writes a draft from its first piece to its last goes wrong: the first piece of each
-    wrong word, but none of those with which both sentences begin. "I'm" goes wrong behind its I where "I am"
-    was confirmed."""
+    wrong word that the confirmed sentence does not have there, too. "I'm" goes wrong behind its I where "I
+    am" was confirmed, "hives" behind its "hive" where that was."""
     same = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(drafted, confirmed, strict=False)))
-    return [max(start, same) for start, stop in wrong if same < stop]
+    blocks = SequenceMatcher(None, drafted, confirmed, autojunk=False).get_matching_blocks()
+    shared = {*range(same), *(n for block in blocks for n in range(block.a, block.a + block.size))}
+    first = (next((n for n in range(start, stop) if n not in shared), None) for start, stop in wrong)
+    return [place for place in first if place is not None]

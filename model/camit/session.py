@@ -203,7 +203,7 @@ class Session:
             chosen = self._to_confirm(draft)
             before = self._state()
             self._accept(chosen, before)
-            return self.worker.patiently(self._teach(chosen, before))
+            return self.worker.patiently(self._teach(chosen))
 
         return self.worker.call(run)
 
@@ -377,6 +377,8 @@ class Session:
     def unlearn(self) -> None:
         """Everything that was learned is forgotten."""
         self.worker.settle()
+        if not self.ledger.lessons:
+            return
         self._record(Unlearned())
         self._undo = ()
         self._put(_State(self.memory.snapshot(), self._unlearned))
@@ -432,8 +434,9 @@ class Session:
         first = self.ledger.pages[draft.id].history.versions[0]
         return None if first.revisions else first
 
-    def _teach(self, draft: Draft, before: _State) -> Steps[Lesson]:
+    def _teach(self, draft: Draft) -> Steps[Lesson]:
         """The lesson of a confirmed sentence: a student learns, the session changes in one last step."""
+        before = self.learning.snapshot()
         ids, pieces = self.translator.encode_source(draft.source), draft.pieces
         first = self._drafted(draft)
         drafted = () if first is None else first.pieces
@@ -449,10 +452,10 @@ class Session:
                 )
             )
         except SessionError as error:
-            self.learning.restore(before.learning)
+            self.learning.restore(before)
             raise SessionError(f"the sentence is confirmed, but not its lesson: {error}") from error
         except BaseException:
-            self.learning.restore(before.learning)
+            self.learning.restore(before)
             raise
         if lesson.accepted:
             self.translator.adopt(self.student)
@@ -582,7 +585,7 @@ class Session:
         journal.go_on((*chain(*self._before), *self.ledger.files))
         self._record(Noted(event=_event("restore", None)))
         if self.ledger.untaught is not None:
-            self.worker.patiently(self._teach(self._drafts[self.ledger.untaught], self._state()))
+            self.worker.patiently(self._teach(self._drafts[self.ledger.untaught]))
 
 
 class SessionMemory(RevisionMemory):

@@ -32,7 +32,7 @@ PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = 4
 SPACE = "\u2581"  # sentencepiece's mark for "a space stands before this piece"
 MAX_CHARACTERS = 5_000
-NUMBERS = 1 << 16  # signs for numbers; above as many for characters that are spelled in bytes
+NUMBERS = 1 << 16  # so many signs stand for numbers; above them, characters that are spelled in bytes
 COMMON_PIECES = 200  # of a short list, a tenth
 # Marks that a word follows without a space: always, and when there is a space before them.
 OPENING, QUOTES = frozenset("([{$#@“‘«¿¡"), frozenset('"')
@@ -494,13 +494,16 @@ class PieceVocabulary(Vocabulary):
             if self._byte[ids[at]]:
                 while stop < len(ids) and self._byte[ids[stop]] and not self.characters(ids[stop]):
                     stop += 1
-                found[at:stop] = [len(self) + ord(self._text(ids[at:stop])[0])] * (stop - at)
+                found[at:stop] = [len(self) + NUMBERS + ord(self._text(ids[at:stop])[0])] * (stop - at)
             elif self._counts(ids[at]):
                 while stop < len(ids) and self._counts(ids[stop]):
                     stop += 1
-                stop += stop < len(ids) and self._is_counted(ids[stop])
-                number = zlib.crc32("".join(self._pieces[i] for i in ids[at:stop]).encode()) % NUMBERS
-                found[at:stop] = [len(self) + NUMBERS + number] * (stop - at)
+                said = "".join(self._pieces[i].removeprefix(SPACE) for i in ids[at:stop])
+                if stop < len(ids) and self._is_counted(ids[stop]):
+                    said += self._pieces[ids[stop]][0]
+                    stop += 1
+                number = zlib.crc32(said.encode()) % NUMBERS
+                found[at:stop] = [len(self) + number] * (stop - at)
             at = stop
         return found
 

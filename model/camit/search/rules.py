@@ -106,10 +106,15 @@ def looping(direction: Direction, pieces: Phrase) -> set[int]:
 def said_anew(direction: Direction, written: Phrase, offers: Iterable[Copy]) -> set[int]:
     """What must not come next, or a remembered word that was just written would be said by the network, too:
     "hive hives"."""
-    ways = (way for copy in offers for way in (*copy.spellings, *copy.attached))
-    return {
-        direction.known(way[0]) for way in ways if way[0] in written and _ends_with(direction, written, way)
-    }
+    found = set()
+    for copy in offers:
+        for way in filter(None, (*copy.spellings, *copy.attached)):
+            *begun, last = way
+            before = written[: len(written) - len(begun)]
+            again = written[len(before) :] == tuple(begun) and _ends_with(direction, before, way)
+            if again and direction.known(last) == last:
+                found.add(last)
+    return found
 
 
 def _wordy(direction: Direction, unit: Phrase) -> bool:
