@@ -184,12 +184,25 @@ def test_what_was_learned_can_be_forgotten_for_good(tmp_path: Path) -> None:
         assert len(session.memory.entries) == 2 and all(draft.confirmed for draft in session.drafts)
         with pytest.raises(SessionError, match="no confirmation"):  # which would bring back what was learned
             session.undo_confirm()
+        session.save(tmp_path / "elsewhere")
+        mind = session.ledger.mind
+        assert (mind.learned, mind.lessons, mind.replayed) == (None, 0, 0)
     assert differences(state, restored(tmp_path / "s")) == []
+    assert differences(state, restored(tmp_path / "elsewhere")) == []
     with camit.Session.restore(tmp_path / "s", toy()) as back:
         back.confirm(back.open(CAT).replace(0, "tiger"))
         state = everything(back)
         back.undo_confirm()
         assert everything(back)["weights"] == fresh["weights"] != state["weights"]
+
+
+def test_where_nothing_was_learned_nothing_is_forgotten() -> None:
+    with camit.Session(toy(), learning=False) as session:
+        draft = session.open(CAT).replace(0, "zebra")
+        session.confirm(draft)
+        session.learning.reset()
+        assert session.undo_confirm() is draft
+        assert session.memory.entries == ()
 
 
 def test_a_confirmation_whose_snapshots_are_gone_cannot_be_undone_and_says_so(tmp_path: Path) -> None:
@@ -651,10 +664,16 @@ def test_a_lesson_that_cannot_be_stored_is_not_learned(
 def test_a_disk_that_knows_no_locks_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fcntl = pytest.importorskip("fcntl")
 
-    def unknown(*_: object) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
+    def answer(number: int) -> None:
+        def flock(*_: object) -> None:
+            raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(fcntl, "flock", unknown)
+        monkeypatch.setattr(fcntl, "flock", flock)
+
+    answer(errno.EACCES)
+    with pytest.raises(SessionError, match="cannot be locked"):
+        camit.Session(toy(), journal=tmp_path / "held")
+    answer(errno.ENOLCK)
     with camit.Session(toy(), journal=tmp_path / "s") as session:
         session.open(CAT)
         state = everything(session)

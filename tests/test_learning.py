@@ -182,6 +182,7 @@ def test_a_draft_goes_wrong_where_it_departs_from_the_confirmed_sentence() -> No
     assert departures((5, 6, 7), (5, 6, 8), [(1, 3)]) == [2]  # the word began as it should
     assert departures((5, 6), (5, 6, 7), [(1, 2)]) == []  # it only ended too early
     assert departures((5, 6, 7, 8), (4, 6, 9), [(0, 1), (2, 4)]) == [0, 2]
+    assert departures((4, 6, 7, 8), (5, 6, 7, 9), [(0, 1), (1, 4)]) == [0, 3]  # "hives" and "hive"
 
 
 def test_what_was_confirmed_is_not_unlearned_with_the_word_it_begins() -> None:

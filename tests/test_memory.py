@@ -282,6 +282,8 @@ def test_punctuation_is_not_worth_remembering_and_a_span_is_written_once() -> No
         ("他们会说很多语言。", "They know many spoken languages.", "spoken", "spoken languages", "语言"),
         ("我哥哥在学校。", "My brother is at school.", "brother", "brother", "哥哥"),
         ("我在公园里看到了他。", "I met him in the park.", "met", "met", "看到"),
+        ("我昨天遇到了市长。", "I met a mayor yesterday.", "a", "a", "市长"),  # small words say nothing
+        ("哥哥在学校。", "Older brother is at school.", "Older", "Older", "哥哥"),  # it may be a name
     ],
 )
 def test_what_says_more_of_a_right_word_is_remembered_with_it(
@@ -304,6 +306,28 @@ def test_the_network_does_not_say_a_remembered_word_again_behind_it() -> None:
             draft.replace((0, len(draft.tokens)), text)
             session.confirm(draft)
         assert "hive hive" not in session.open("我把两个蜂箱放在屋顶上。").text
+
+
+def test_what_the_source_does_not_say_is_not_remembered_for_its_neighbour() -> None:
+    memory = RevisionMemory(chinese())
+    remember(memory, "我的厨师很好。", "My head chef is good.", "head")
+    assert "head chef" not in [entry.text for entry in memory.entries]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "name", "later"),
+    [
+        ("诸葛亮很聪明。", "Zhuge Liang is clever.", "Zhuge Liang", "我读过诸葛亮的故事。"),
+        ("赵子龙很勇敢。", "Zhao Zilong is brave.", "Zhao Zilong", "我喜欢赵子龙。"),
+    ],
+)
+def test_a_full_name_is_remembered_as_one(source: str, target: str, name: str, later: str) -> None:
+    with camit.Session(chinese(), learning=False) as session:
+        draft = session.open(source)
+        draft.replace((0, len(draft.tokens)), target)
+        session.confirm(draft)
+        assert name in [entry.text for entry in session.memory.entries]
+        assert name in session.open(later).text
 
 
 def test_a_phrase_with_a_name_that_nobody_can_place_is_not_remembered() -> None:

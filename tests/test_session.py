@@ -183,12 +183,12 @@ def test_memory_and_learning_can_be_switched_off_and_on_at_any_time(session: cam
 
 
 def test_only_what_the_person_wrote_is_remembered(session: camit.Session) -> None:
-    draft = session.open(CAT).replace(0, "grey zebra")
-    draft.keep(len(draft.tokens) - 1).insert(1, "old")
+    draft = session.open(CAT).replace(0, "Grey Zebra")
+    draft.keep(len(draft.tokens) - 1).insert(1, "Old")
     session.confirm(draft)
     # Which parts of it have an entry of their own depends on what this random network looks at.
     whole, *parts = (e.text for e in session.memory.entries)
-    assert whole == "grey old zebra" and {word for part in parts for word in part.split()} <= {*whole.split()}
+    assert whole == "Grey Old Zebra" and {word for part in parts for word in part.split()} <= {*whole.split()}
 
 
 def test_sessions_do_not_touch_each_other_or_the_translator() -> None:

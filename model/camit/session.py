@@ -377,7 +377,7 @@ class Session:
     def unlearn(self) -> None:
         """Everything that was learned is forgotten."""
         self.worker.settle()
-        if not self.ledger.lessons:
+        if not any(lesson.accepted for lesson in self.ledger.lessons):
             return
         self._record(Unlearned())
         self._undo = ()
