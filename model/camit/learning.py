@@ -112,12 +112,12 @@ class LearningSettings:
     # gain with memory and learning, in BLEU, on 1,086 lines of dialogue and 887 of talks; in brackets later
     # halves, where chance is about 0.5:
     #   nothing is unlearned                      0.91 (0.32), 0.36 (0.18)
-    #   these words, counted twice                0.80 (0.04), 0.56 (0.72)
+    #   these words count twice                   0.80 (0.04), 0.56 (0.72)
     #     four times                              0.68 (0.17) on dialogue
     #   all that was not confirmed, twice         0.87 (0.92), -0.04 (-0.41), and talks get 5 % shorter
     #   of that, what each decoder writes first   0.70 (0.29) on dialogue
-    # After 80 lines of a talk the loss on dialogue is up by 0.42 % without, 0.65 % with 1, 0.71 % with 1.5 and
-    # 1.01 % with 2.
+    # After 80 lines of a talk the loss on dialogue is up by 0.42 % without them, and by 0.65, 0.71 and 1.01 %
+    # if they count once, 1.5 times and twice.
     mistakes: float = 1.5
     recall: bool = True  # confirmed sentences are recalled while later ones are written
 
