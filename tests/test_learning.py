@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import math
 import shutil
 from collections.abc import Sequence
@@ -306,6 +308,23 @@ def test_what_was_learned_is_data_that_another_translator_takes_up() -> None:
     assert same(weights(other), weights(translator))
     pupil.reset()
     assert same(weights(other), weights(tiny_translator()))
+
+
+def test_storing_what_was_learned_leaves_nothing_in_the_process() -> None:
+    """For each new length of a tensor there once was a ctypes type more, for ever."""
+
+    def kinds() -> int:
+        gc.collect()
+        return sum(isinstance(x, type) and issubclass(x, ctypes.Array) for x in gc.get_objects())
+
+    translator = tiny_translator()
+    teacher = learner(translator, margin=9.0)
+    teacher.offset()
+    before = kinds()
+    for text in ("the cat ran.", "the red cat ran.", "a big red dog ran, not a cat."):
+        assert teacher.learn(*lesson_of(translator, "猫 红" + " 红" * len(text.split()), text)).accepted
+        assert teacher.offset()
+    assert kinds() == before
 
 
 @pytest.mark.parametrize("data", [b"", b"no safetensors", b"\x00" * 64])

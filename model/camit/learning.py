@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import safetensors
+import safetensors.numpy
 import safetensors.torch
 import torch
 from torch import Tensor, nn
@@ -339,11 +340,13 @@ class OnlineLearner:
         format."""
         of = of or self.snapshot()
         changed = {
-            name: weights.contiguous()
+            name: weights
             for name, weights in of.weights.items()
             if weights.data_ptr() != self._base[name].data_ptr()
         }
-        return safetensors.torch.save({**changed, **stored(of.sentences)})
+        # As arrays: of tensors, safetensors makes a ctypes type for each new length, and keeps it for ever.
+        tensors = {**changed, **stored(of.sentences)}
+        return safetensors.numpy.save({name: x.contiguous().cpu().numpy() for name, x in tensors.items()})
 
     def load_offset(self, data: bytes) -> None:
         """Take up what `offset` wrote, on the same model."""
