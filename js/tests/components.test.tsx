@@ -1,9 +1,12 @@
-import { render } from "preact";
+import { options, render } from "preact";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { App } from "../src/components/App";
 import { Refusal } from "../src/host";
 import { Store } from "../src/store";
 import { entry, sentence, settled, TestHost, word } from "./desk";
+
+// Effects at once, not after a frame: by then the page of the last test may be gone.
+options.requestAnimationFrame = queueMicrotask;
 
 let host: TestHost;
 let store: Store;
