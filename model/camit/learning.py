@@ -110,8 +110,8 @@ class LearningSettings:
     # What words of the machine's draft count that were wrong and that lessons had made more probable: each
     # adds -log(1 - p), so that it gets less probable (Welleck et al. 2020, "Neural Text Generation with
     # Unlikelihood Training"). Without them a rare word that was learned is soon said everywhere. What drafts
-    # gain with memory and learning, in BLEU, on 1,086 lines of dialogue and 887 of talks; in brackets later
-    # halves, where chance is about 0.5:
+    # gain with learning and a memory that trusted its entries wherever attention is, in BLEU, on 1,086 lines
+    # of dialogue and 887 of talks; in brackets later halves, where chance is about 0.5:
     #   nothing is unlearned                      0.91 (0.32), 0.36 (0.18)
     #   these words count twice                   0.80 (0.04), 0.56 (0.72)
     #     four times                              0.68 (0.17) on dialogue
