@@ -24,6 +24,9 @@ export interface Editor {
   readonly loading: boolean;
 }
 
+/** A key pressed this soon after an editor went by itself, in milliseconds, was meant for the editor. */
+const REACTION = 500;
+
 /** What Enter will do, for the hint beside it. */
 export type Outcome = "replace" | "insert" | "delete" | "close";
 
@@ -33,6 +36,7 @@ export class Editing {
   readonly #store: Store;
   #asked = 0;
   #opened = 0;
+  #taken = -REACTION;
 
   constructor(store: Store) {
     this.#store = store;
@@ -69,12 +73,18 @@ export class Editing {
     const mode = place.start < place.stop ? "replace" : "insert";
     if (untouched && mode !== editor.mode) {
       this.leave(); // the word is gone
+      this.#taken = performance.now();
       return;
     }
     const original = join(this.#store.words.slice(place.start, place.stop));
     const shown = untouched ? { text: original, typed: original } : {};
     this.#editor.value = { ...editor, ...place, whole: this.#isWhole(place), mode, original, ...shown };
     void this.#suggest(untouched ? "" : editor.typed);
+  }
+
+  /** An answer took an editor away so recently that nobody can know it yet. */
+  get justTaken(): boolean {
+    return performance.now() - this.#taken < REACTION;
   }
 
   /** Close and give the keyboard back to the words. */

@@ -188,6 +188,7 @@ export class Store {
   escape(): boolean {
     if (this.editing.editor.value) this.editing.leave();
     else if (this.panel.value) this.panel.value = null;
+    else if (this.editing.justTaken) return true;
     else if (this.changes.withdraw()) return true;
     else if (this.playback.showing.value) {
       this.playback.close();

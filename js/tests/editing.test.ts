@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { outcomeOf } from "../src/editing";
 import { Store } from "../src/store";
 import { sentence, settled, TestHost } from "./desk";
@@ -7,6 +7,10 @@ const items = [
   { text: "met", probability: 0.6, memory: 1 },
   { text: "watched", probability: 0.2, memory: null },
 ];
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 let host: TestHost;
 let store: Store;
@@ -190,6 +194,22 @@ describe("a sentence that changes while somebody types", () => {
     store.editing.open({ start: 2, stop: 3 });
     arrive("We saw the park .");
     expect(editor()).toBeNull();
+  });
+
+  it("is no reason to stop a change by an Escape that was meant for the editor", () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    host.reply = () => new Promise(() => undefined);
+    void store.changes.replace({ start: 0, stop: 1 }, "They");
+    void store.changes.replace({ start: 5, stop: 6 }, "garden");
+    const waiting = () => store.changes.pending.value.map((edit) => edit.text);
+    store.editing.open({ start: 2, stop: 3 });
+    arrive("They saw the park .");
+    expect(editor()).toBeNull();
+    expect(store.escape()).toBe(true);
+    expect(waiting()).toEqual(["garden"]);
+    vi.advanceTimersByTime(2000);
+    expect(store.escape()).toBe(true);
+    expect(waiting()).toEqual([]);
   });
 });
 
