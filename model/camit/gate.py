@@ -201,6 +201,7 @@ class MemoryReader:
             for ways in self._spellings.values()
         )
         self._least = torch.tensor([cut * OUTSIDE if unlisted else cut for unlisted in outside])  # [words]
+        self._lowest = float(self._least.min())
         self.looks = match is not None  # attention is part of the evidence
         if isinstance(gate, PaperGate):
             self._s = (keys.s / math.sqrt(keys.s.shape[1])).t().contiguous()
@@ -226,11 +227,15 @@ class MemoryReader:
             theta = torch.sigmoid(s @ gate.state + c @ gate.context + gate.bias)
             similarity = gate.similarity[0] * (s @ self._s).abs() + gate.similarity[1] * (c @ self._c).abs()
             return theta.unsqueeze(2) * torch.softmax(similarity, dim=2)
-        parts = [x / torch.linalg.vector_norm(x, 2, 2, True) for x in (s, c)]
+        return self._beside_nothing(s, c, attention)[..., :-1]
+
+    def _beside_nothing(self, s: Tensor, c: Tensor, attention: Tensor) -> Tensor:
+        """The shares, and last what is left to the network. [..., entries + 1]"""
+        parts = [x / torch.linalg.vector_norm(x, 2, -1, True) for x in (s, c)]
         if self.looks:
             parts.append(attention)
         # sigmoid(g + logsumexp e) * softmax(e), with g in every e: a softmax beside "copy nothing"
-        return F.linear(torch.cat(parts, 2), self._weights, self._offset).softmax(2)[..., :-1]
+        return F.linear(torch.cat(parts, -1), self._weights, self._offset).softmax(-1)
 
     def rivals(self, last: Tensor, offered: Sequence[Iterable[Copy]]) -> Tensor:
         """See `Reader`. By the paper they are all that may come next."""
@@ -255,7 +260,15 @@ class MemoryReader:
 
     def read(self, features: Features) -> list[list[Copy]]:
         """For each row the words worth copying with theta * r."""
-        return [list(offered.values()) for offered in self._worthwhile(self.shares(features)[:, 0])]
+        if isinstance(self._gate, PaperGate):
+            shares = self.shares(features)[:, 0]
+        else:
+            beside = self._beside_nothing(*(x[:, 0] for x in features[:3]))
+            # At most steps nothing is worth copying, which the part left to the network tells at once.
+            if 1.0 - min(beside[:, -1].tolist()) < self._lowest:
+                return [[] for _ in range(len(beside))]
+            shares = beside[:, :-1]
+        return [list(offered.values()) for offered in self._worthwhile(shares)]
 
     def _totals(self, shares: Tensor) -> Tensor:
         """The probability of a word is the sum over the entries that hold it. [..., words]"""
