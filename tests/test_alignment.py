@@ -1,4 +1,4 @@
-"""Which source words a target word stands for, and where they stand."""
+"""Which source words a target word stands for, and where they stand: not inside longer terms."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import pytest
 import camit
 from camit.alignment import (
     Alignment,
+    Characters,
     find_anchors,
     match_anchors,
+    meant,
     read_along,
     stands_for,
     strongest,
 )
+from camit.memory import RevisionMemory
 from tests.helpers import tiny_translator
+from tests.memories import chinese, offered
 
 
 @pytest.mark.parametrize("words", [False, True], ids=["pieces", "a word list"])
@@ -107,3 +111,80 @@ def test_a_word_is_missed_with_all_its_places_and_pieces(
     [span] = [(w.start, w.stop) for w in translator.target_vocabulary.words(pieces) if w.text == word]
     [found] = find_anchors(translator, source, ids, pieces, [span], read_along(translator, [(ids, pieces)]))
     assert found[0][0] == anchor
+
+
+@pytest.mark.parametrize(
+    ("language", "word", "places"),
+    [("en", "he", []), ("en", "cat", [3]), ("en", "thecat", [0]), ("zh", "cat", [3]), ("en", "at", [])],
+)
+def test_a_source_word_stands_between_words_where_there_are_spaces(
+    language: str, word: str, places: list[int]
+) -> None:
+    assert Characters("the cat sat", language).find(word) == places
+
+
+@pytest.mark.parametrize(
+    ("source", "word", "places"),
+    [
+        ("我坐BUS去。", "US", []),
+        ("我坐BUS去。", "BUS", [2]),
+        ("他去US了，US很大。", "US", [2, 6]),
+        ("卖了1000个", "100", []),
+        ("买了5kg米", "kg", [3]),
+        ("坐车去US BUS站", "US", [3]),
+        ("他们的小猫", "小猫", [3]),
+    ],
+)
+def test_a_foreign_word_in_a_language_without_spaces_is_found_whole_only(
+    source: str, word: str, places: list[int]
+) -> None:
+    assert Characters(source, "zh").find(word) == places
+
+
+def test_a_term_inside_a_longer_term_is_not_meant() -> None:
+    characters = Characters("北京大学在北京。", "zh")
+    found = characters.find_all(["北京", "北京大学", "大学", "上海"])
+    assert found == {"北京": [0, 5], "北京大学": [0], "大学": [2]}
+    assert meant(found, [((word, 1.0),) for word in found]) == {"北京": [5], "北京大学": [0]}
+    assert meant(found, [(("北京", 1.0),)]) == found
+
+
+def test_a_term_is_hidden_only_by_what_is_offered() -> None:
+    memory = RevisionMemory(chinese())
+    memory.add("鲸", "cetacean")
+    memory.add("蓝鲸岛", "Whale Island")
+    assert offered(memory, "蓝鲸在海里。") == {"cetacean"}
+    assert offered(memory, "蓝鲸岛在海里。") == {"Whale Island"}
+
+
+def test_a_longer_term_does_not_speak_against_a_shorter_one() -> None:
+    memory = RevisionMemory(chinese())
+    short, long = memory.add("鲸", "cetacean"), memory.add("蓝鲸", "blue whale")
+    source, target = "我看见了蓝鲸。", "I saw a blue whale."
+    ids, pieces = chinese().encode_source(source), tuple(chinese().target_vocabulary.encode(target))
+    memory.write(source, ids, pieces, [], 1)
+    assert memory[short.id].refused == 0 and memory[long.id].agreed == 1
+
+
+def test_a_longer_term_that_is_not_on_offer_hides_no_shorter_one() -> None:
+    """What is offered and not taken is refused, whatever else the memory knows."""
+    memory = RevisionMemory(chinese())
+    short = memory.add("鲸", "cetacean")
+    memory.add("看到了蓝鲸", "spotted gargantuan whales")
+    before = memory[short.id].refused
+    source = "蓝鲸在海里。"
+    readers = memory.readers(source)
+    assert readers is not None and readers.forward.ids == (short.id,)
+    ids, pieces = chinese().encode_source(source), tuple(chinese().target_vocabulary.encode("It is there."))
+    memory.write(source, ids, pieces, [], 2)
+    assert memory[short.id].refused == before + 1
+
+
+def test_a_word_of_a_longer_copied_term_comes_from_that_term() -> None:
+    session = camit.Session(camit.load("zh-en"), learning=False)
+    session.memory.add("北京", "Peking")
+    university = session.memory.add("北京大学", "Peking University")
+    draft = session.open("我在北京大学学习。")
+    assert "Peking University" in draft.text
+    assert {t.copied_from for t in draft.tokens if t.text in ("Peking", "University")} == {university.id}
+    session.close()
