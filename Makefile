@@ -57,6 +57,7 @@ vitest: .venv/test-$(PINS)
 # thread in each: the embedded model is small, and its tests are quicker so.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
 pytest: .venv/test-$(PINS) ## the Python tests alone, e.g. make pytest PYTEST_FLAGS="-m 'not browser'"
+	@$(JS) install
 	@$(JS) bundle
 	@$(BIN)/python -m scripts.chromium
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest \
