@@ -84,8 +84,8 @@ class CamitWidget(anywidget.AnyWidget):
         _answer_on_the_asking_thread(self.comm)
         self.on_msg(lambda _widget, content, _buffers: self._dispatcher.receive(content))
         session.submit(self._publish).result()
-        session.on_change(self._publish_soon)
-        session.submit(self._open_next)
+        self._unlisten = session.on_change(self._publish_soon)
+        session.post(self._open_next)
 
     # --- what people use in code ---------------------------------------------------------------------------
 
@@ -134,6 +134,7 @@ class CamitWidget(anywidget.AnyWidget):
         if getattr(self, "_closed", True):
             return
         self._closed = True
+        self._unlisten()
         super().close()
         if self._owns_session:
             self._session.close()
@@ -150,14 +151,14 @@ class CamitWidget(anywidget.AnyWidget):
             _settings=self._desk.settings(),
         )
         if changed & {"_sentence", "_memory"}:
-            self._session.submit(lambda: self._show(_looks=self._desk.looks()), key=("looks", id(self)))
+            self._session.post(lambda: self._show(_looks=self._desk.looks()), key=("looks", id(self)))
 
     def _publish_soon(self) -> None:
         """Something happened in the session, perhaps by code in another cell: show it when the worker is
         free.
         """
         if not self._closed:
-            self._session.submit(self._publish, key=("publish", id(self)))
+            self._session.post(self._publish, key=("publish", id(self)))
 
     def _show(self, **values: msgspec.Struct) -> set[str]:
         if self._closed:
@@ -203,7 +204,7 @@ class CamitWidget(anywidget.AnyWidget):
         except Exception:
             self.log.exception("Sentence %d could not be translated", row + 1)
         self._publish()
-        self._session.submit(self._open_next)
+        self._session.post(self._open_next)
 
     def _exported(self, file_format: protocol.ExportFormat) -> protocol.Exported:
         """For the export menu; runs on the worker."""

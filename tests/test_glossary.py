@@ -10,7 +10,7 @@ import pytest
 from camit.errors import InputError
 from camit.memory import RevisionMemory
 from tests.helpers import tiny_translator
-from tests.memories import chinese, remember
+from tests.memories import chinese, remember, translate
 
 
 def test_what_is_exported_stands_in_its_sentence_and_is_known_when_it_comes_back(tmp_path: Path) -> None:
@@ -30,6 +30,18 @@ def test_what_is_exported_stands_in_its_sentence_and_is_known_when_it_comes_back
     assert all(source in "我们昨天在公园里看到了他。#标签" for source, _ in rows)
     assert memory.import_tsv(tmp_path / "terms.tsv") == ()
     assert len(RevisionMemory(chinese()).import_tsv(tmp_path / "terms.tsv")) == len(rows)
+
+
+def test_a_glossary_says_anew_what_was_learned_and_refused(tmp_path: Path) -> None:
+    memory = RevisionMemory(chinese())
+    remember(memory, "我记得那座教堂。", "I remember the chapel.", "chapel")
+    (tmp_path / "terms.tsv").write_text("教堂\tchapel\n", "utf-8")
+    assert memory.import_tsv(tmp_path / "terms.tsv") == ()
+    for _ in range(2):
+        remember(memory, "那座教堂很旧。", "That church is old.", "old")
+    [term] = memory.import_tsv(tmp_path / "terms.tsv")
+    assert term.sentence is None
+    assert "chapel" in translate(chinese(), "那座教堂很旧。", memory)
 
 
 def test_a_glossary_with_a_row_that_cannot_be_remembered_leaves_nothing(tmp_path: Path) -> None:

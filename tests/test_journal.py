@@ -22,6 +22,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import camit
+from camit import learning
 from camit.errors import SessionError
 from camit.events import Event
 from camit.journal import FILE, VERSION, Header, Journal, JournalWarning
@@ -824,6 +825,125 @@ def test_a_restored_session_whose_directory_is_gone_can_be_saved_elsewhere(tmp_p
         back.undo_confirm()
         state = everything(back)
     assert differences(restored(tmp_path / "new"), state) == []
+
+
+def older_state(session: camit.Session) -> Path:
+    """The file of what was learned before the last confirmation."""
+    assert session._journal is not None
+    learned = session.ledger.undo[-1].before.learned
+    assert learned is not None
+    return session._journal.directory / learned.name
+
+
+def test_an_undo_that_fails_changes_nothing(tmp_path: Path) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        for source in (CAT, DOG, WHY):
+            session.confirm(session.open(source).insert(0, "zebra"))
+    with camit.Session.restore(tmp_path / "s", toy()) as back:
+        state, file = everything(back), older_state(back)
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-1])
+        with pytest.raises(SessionError, match="damaged"):
+            back.undo_confirm()
+        assert differences(state, everything(back)) == []
+        assert back.confirm(back.open(CAT).insert(0, "lion")).accepted
+        state = everything(back)
+        file.write_bytes(whole)
+    assert differences(restored(tmp_path / "s"), state) == []
+
+
+@pytest.mark.parametrize("harm", ["moved", "damaged"])
+def test_a_session_can_be_saved_elsewhere_without_what_it_could_go_back_to(tmp_path: Path, harm: str) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        for source in (CAT, DOG, WHY):
+            session.confirm(session.open(source).insert(0, "zebra"))
+    with camit.Session.restore(tmp_path / "s", toy()) as back:
+        if harm == "moved":
+            (tmp_path / "s").rename(tmp_path / "t")
+            with pytest.raises(SessionError, match=r"[Ss]ave the session"):
+                back.memory.add("cat", "tiger")
+        else:
+            older_state(back).write_bytes(b"")
+        undo = len(back.ledger.undo)
+        with pytest.warns(JournalWarning, match=f"of {undo} confirmations .*, 0 still can"):
+            back.save(tmp_path / "new")
+        back.memory.add("cat", "tiger")
+        state = everything(back)
+    assert state["undo"] == ()
+    assert differences(restored(tmp_path / "new"), state) == []
+
+
+def test_a_session_on_a_full_disk_can_be_saved_elsewhere_when_a_switch_was_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        session.open(CAT)
+        session.learning.enabled = False
+        assert session._journal is not None
+        with monkeypatch.context() as patch:
+            full = session._journal
+
+            def refuse(record: object) -> None:
+                raise SessionError("No space left")
+
+            patch.setattr(full, "append", refuse)
+            session.save(tmp_path / "t")
+        state = everything(session)
+        assert not session.ledger.learning
+    assert differences(restored(tmp_path / "t"), state) == []
+
+
+def test_a_change_that_did_not_reach_the_disk_does_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        draft = session.open(WHY)
+        assert session._journal is not None
+        descriptor, real = session._journal._descriptor, os.fsync
+
+        def failing(asked: int) -> None:
+            if asked == descriptor:
+                raise OSError(errno.EIO, "Input/output error")
+            real(asked)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", failing)
+            with pytest.raises(SessionError, match="nothing was changed"):
+                draft.replace(0, "zebra")
+        state = everything(session)
+    assert differences(restored(tmp_path / "s"), state) == []
+
+
+def test_going_back_does_not_read_every_recalled_sentence_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        for source in (CAT, DOG, WHY):
+            session.confirm(session.open(source).insert(0, "zebra"))
+    with camit.Session.restore(tmp_path / "s", toy()) as back:
+        read: list[object] = []
+        real = learning.keep
+        monkeypatch.setattr(learning, "keep", lambda *asked: (read.append(asked), real(*asked))[1])
+        back.undo_confirm()
+        assert read == []
+
+
+def test_a_lesson_that_fails_after_a_restore_is_told_to_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        session.confirm(session.open(CAT).insert(0, "zebra"))
+    path = tmp_path / "s" / FILE
+    kept = path.read_bytes().splitlines(keepends=True)
+    assert b'"learned"' in kept[-1]
+    path.write_bytes(b"".join(kept[:-1]))
+
+    def broken(*asked: object) -> object:
+        raise MemoryError("no memory left")
+
+    monkeypatch.setattr(learning.OnlineLearner, "study", broken)
+    camit.Session.restore(tmp_path / "s", toy()).close()
+    assert "no memory left" in caplog.text
 
 
 def test_a_foreign_snapshot_with_a_high_number_does_no_harm(place: Path) -> None:

@@ -181,15 +181,15 @@ def test_of_many_fixes_of_a_source_word_only_so_many_are_read(monkeypatch: pytes
     assert list(reader_of(readers).ids) == [pinned, agreed, *latest, *by_hand]
 
 
-def test_the_papers_memory_waits_for_twenty_revisions_and_reads_every_entry() -> None:
+def test_the_papers_memory_waits_for_more_than_twenty_revisions_and_reads_every_entry() -> None:
     memory = RevisionMemory(tiny_translator(), preset="paper")
-    for _ in range(19):
-        memory.add("猫", "cat")
+    for n in range(20):
+        memory.add("猫", f"cat {n}")
     assert memory.readers("狗") is None
     memory.add("猫", "dog")
     readers = memory.readers("狗")
     assert readers is not None
-    assert len(reader_of(readers).ids) == 20
+    assert len(reader_of(readers).ids) == 21
 
 
 @pytest.mark.parametrize(
@@ -436,6 +436,37 @@ def test_a_common_word_added_by_hand_is_not_the_first_to_go(monkeypatch: pytest.
     remember(memory, "狗 红", "red dog", "red", "dog")
     memory.add("猫", "cat")
     assert "cat" in [e.text for e in memory.entries]
+
+
+def test_terms_added_by_hand_stay_when_words_of_sentences_come() -> None:
+    memory = RevisionMemory(chinese(), size=3)
+    for source, text in (("教堂", "chapel"), ("老板", "chief")):
+        memory.add(source, text)
+    source, target = "我们昨天在公园里看到了他。", "We saw him in the park yesterday."
+    remember(memory, source, target, "yesterday", "park")
+    assert [e.text for e in memory.entries] == ["chapel", "chief", "yesterday"]
+
+
+def test_a_term_that_is_added_again_is_forgiven_what_refused_it() -> None:
+    memory = RevisionMemory(chinese())
+    term = memory.add("教堂", "chapel")
+    for _ in range(3):
+        remember(memory, "那座教堂很旧。", "That church is old.", "old")
+    assert memory[term.id].refused == 3
+    assert memory.add("教堂", "chapel") == term
+    assert [e.text for e in memory.entries].count("chapel") == 1
+
+
+def test_an_undo_keeps_the_contexts_of_what_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = RevisionMemory(chinese())
+    source, target = "我们昨天在公园里看到了他。", "We saw him in the park yesterday."
+    remember(memory, source, target, "yesterday")
+    before = memory.snapshot()
+    keys = memory.keys()
+    remember(memory, source, target, "park")
+    memory.restore(before)
+    monkeypatch.setattr("camit.memory.read_along", None)  # nothing is read anew
+    assert torch.equal(memory.keys().s, keys.s)
 
 
 def test_an_entry_from_elsewhere_takes_a_number_of_its_own() -> None:

@@ -24,6 +24,7 @@ from camit.errors import Cancelled, InputError, SessionError
 from camit.events import Event, Result, Statistics, statistics
 from camit.learning import Lesson
 from camit.ledger import UNDO, UNDO_CONFIRM
+from camit.search.threads import threads_for
 from camit.soak import chance
 from camit.soak.command import soak
 from camit.soak.oracle import Oracle
@@ -245,6 +246,32 @@ def test_what_was_done_to_the_memory_by_hand_survives_undoing(session: camit.Ses
     assert [(e.text, e.pinned) for e in session.memory.entries] == [("hound", True), ("tiger", False)]
 
 
+def test_what_made_room_comes_back_when_its_confirmation_is_undone(session: camit.Session) -> None:
+    session.memory.settings = replace(session.memory.settings, size=3)
+    for source, text in (("dog", "hound"), ("mat", "carpet")):
+        session.confirm(session.open(CAT))
+        session.memory.add(source, text)
+    session.confirm(session.open(WHY).replace(0, "zebra"))
+    assert [e.text for e in session.memory.entries] == ["hound", "carpet", "zebra"]
+    session.memory.add("cat", "tiger")  # the word of a sentence makes room
+    session.memory.add("red", "pink")  # and now a term does
+    assert [e.text for e in session.memory.entries] == ["carpet", "tiger", "pink"]
+    session.memory.remove(session.memory.entries[-1].id)
+    session.undo_confirm()
+    assert [e.text for e in session.memory.entries] == ["hound", "carpet", "tiger"]
+
+
+def test_what_was_cleared_stays_so_when_a_confirmation_is_undone(session: camit.Session) -> None:
+    session.memory.add("dog", "hound")
+    session.confirm(session.open(CAT).replace(0, "zebra"))
+    back = session.memory.entries[0]
+    session.memory.clear()
+    session.undo_confirm()
+    assert session.memory.entries == ()
+    session.memory.put_back(back)
+    assert session.memory.entries == (back,)
+
+
 def test_a_long_session_holds_on_to_a_few_old_weights_only(session: camit.Session) -> None:
     for n in range(UNDO_CONFIRM + 2):
         session.confirm(session.open(WHY).replace(0, f"zebra{n}"))
@@ -461,6 +488,68 @@ def test_listeners_hear_every_change_and_cannot_break_it(session: camit.Session)
     assert len(heard) == 8
     session.confirm(draft)  # once for the sentence, once for the lesson
     assert len(heard) == 10
+
+
+def test_a_listener_can_be_taken_off(session: camit.Session) -> None:
+    heard: list[str] = []
+    stop = session.on_change(lambda: heard.append("one"))
+    session.on_change(lambda: heard.append("two"))
+    session.open(CAT)
+    stop()
+    stop()
+    session.open(DOG)
+    assert heard == ["one", "two", "two"]
+
+
+def test_a_confirmation_can_be_taken_back_by_who_is_told_of_it(session: camit.Session) -> None:
+    def take_back() -> None:
+        if session.ledger.undo:
+            session.undo_confirm()
+
+    draft = session.open(CAT).insert(0, "zebra")
+    before = everything(session)
+    session.on_change(take_back)
+    session.confirm_soon(draft).result(SOON)
+    assert differences(before, everything(session)) == ["events", "numbers"]
+
+
+def test_what_nobody_waits_for_fails_in_the_log(
+    session: camit.Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    session.post(lambda: 1 // 0)
+    session.post(lambda: session.open(CAT))
+    session.visit(session.drafts[0] if session.drafts else session.open(DOG))
+    assert "division" in caplog.text
+
+
+def test_a_closed_session_is_asked_for_nothing_by_its_listeners(caplog: pytest.LogCaptureFixture) -> None:
+    session = camit.Session(toy(), beam=2)
+    session.on_change(lambda: session.post(lambda: None))
+    session.confirm_soon(session.open(CAT).insert(0, "zebra"))
+    session.close()
+    assert session.learning.lessons and caplog.text == ""
+
+
+def test_a_session_has_all_threads_whatever_another_one_is_at() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with camit.Session(toy()) as busy:
+            begun, go_on = threading.Event(), threading.Event()
+
+            def small_step() -> None:
+                with threads_for(1):
+                    begun.set()
+                    assert go_on.wait(SOON)
+
+            step = busy.submit(small_step)
+            assert begun.wait(SOON)
+            with camit.Session(toy()) as other:
+                assert other.submit(torch.get_num_threads).result(SOON) == 2
+                go_on.set()
+                step.result(SOON)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_a_closed_session_refuses_politely() -> None:

@@ -13,9 +13,10 @@ but what a person sees in the memory, and takes away as a glossary, is the right
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, product
+from itertools import accumulate, chain
 
 import torch
 from torch import Tensor
@@ -187,7 +188,11 @@ def stretch(source: str, language: str, words: Iterable[str]) -> str:
         [(end - len(word), end) for other, end in zip(shown, ends, strict=True) if other == word]
         for word in words
     ]
-    spans = [(min(chosen)[0], max(stop for _, stop in chosen)) for chosen in product(*places)]
+    spans = []
+    for start, _ in sorted(chain(*places)):
+        nearest = [bisect_left(each, (start, start)) for each in places]  # of each word, from here on
+        if all(at < len(each) for at, each in zip(nearest, places, strict=True)):
+            spans.append((start, max(each[at][1] for at, each in zip(nearest, places, strict=True))))
     start, stop = min(spans, key=lambda span: span[1] - span[0])
     return "".join(shown)[start:stop]
 

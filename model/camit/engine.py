@@ -87,10 +87,6 @@ class Engine:
             readers=self._memory.readers(source),
         )
 
-    def forget(self) -> None:
-        """The weights have changed: nothing that was computed with the old ones holds."""
-        self._encoded.clear()
-
     def warm(self) -> None:
         """Have the network lay out new weights for decoding now, not with the next click."""
         with torch.inference_mode():

@@ -31,7 +31,7 @@ except ImportError:  # Windows has no flock: there nobody is told that a session
 
 # What a disk answers that knows no locks, as some in a network do: there, too, nobody is told.
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
-VERSION = 4
+VERSION = 5
 FILE = "journal.jsonl"
 _ENDINGS = {"memory": "json", "learned": "safetensors"}  # of snapshots, by what they hold
 _SNAPSHOT = re.compile(r"(memory|learned)-(\d{6,})\.(json|safetensors)(\.part)?")
@@ -152,6 +152,8 @@ class Journal:
                 written += os.write(self._descriptor, line[written:])
             os.fsync(self._descriptor)
         except OSError as error:
+            with contextlib.suppress(OSError):  # or else the line would be there after a restore
+                os.ftruncate(self._descriptor, self._size)
             raise SessionError(
                 f"{self.directory / FILE} cannot be written ({_reason(error)}), so nothing was changed. "
                 "Make room and try again, or save the session in another place."

@@ -159,14 +159,9 @@ class Lesson:
     seconds: float
     reason: str
     draft: int = NOBODY  # which was confirmed
-
-    @property
-    def skipped(self) -> bool:
-        """Learning was switched off, so nothing was tried, and nothing rejected."""
-        return self.reason == _SWITCHED_OFF
+    skipped: bool = False  # learning was switched off, so nothing was tried, and nothing rejected
 
 
-_SWITCHED_OFF = "learning is switched off"
 Weights = Mapping[str, Tensor]  # the parameters that learn, by name
 
 
@@ -277,7 +272,8 @@ class OnlineLearner:
         known = self._lessons[-1].guard if self._lessons else 0.0
         if not self.enabled:
             seconds = time.perf_counter() - started
-            return self._note(Lesson(False, before, before, known, seconds, _SWITCHED_OFF, draft))
+            reason = "learning is switched off"
+            return self._note(Lesson(False, before, before, known, seconds, reason, draft, skipped=True))
         saved = self.snapshot()
         try:
             yield from self._expect()
@@ -333,7 +329,7 @@ class OnlineLearner:
 
     def reset(self) -> None:
         """Back to the checkpoint's own weights, with nothing to recall, as if there had been no lessons."""
-        self.restore(Knowledge(self._base, (), (), 0))
+        self.restore(self.knowledge(None))
 
     def offset(self, of: Knowledge | None = None) -> bytes:
         """What was learned, now or then, as data: changed weights and recalled sentences in safetensors
@@ -350,10 +346,17 @@ class OnlineLearner:
 
     def load_offset(self, data: bytes) -> None:
         """Take up what `offset` wrote, on the same model."""
-        try:
-            changed = safetensors.torch.load(data)
-        except safetensors.SafetensorError as error:
-            raise SessionError(f"the learned weights cannot be read ({error}); learn anew.") from error
+        self.restore(self.knowledge(data, self._lessons, self._next_replay))
+
+    def knowledge(self, offset: bytes | None, lessons: Sequence[Lesson] = (), replayed: int = 0) -> Knowledge:
+        """What `offset` wrote on the same model, or None for what the checkpoint knows; only looked at, not
+        taken up."""
+        changed: dict[str, Tensor] = {}
+        if offset is not None:
+            try:
+                changed = safetensors.torch.load(offset)
+            except safetensors.SafetensorError as error:
+                raise SessionError(f"the learned weights cannot be read ({error}); learn anew.") from error
         vocabularies = self._translator.source_vocabulary, self._translator.target_vocabulary
         sentences = restored(changed, *map(len, vocabularies))
         for name, tensor in changed.items():
@@ -365,10 +368,11 @@ class OnlineLearner:
                 raise SessionError(
                     f"learned weights {name!r} are of another kind, or not finite; learn anew."
                 )
+        # Most are recalled now, too: those are not read again.
+        known = {(s.source, s.target, s.draft): s for s in self._sentences}
         network, recalled = self._translator.network, sentences if self.settings.recall else []
-        kept = tuple(keep(network, self._plain, *sentence) for sentence in recalled)
-        self._put({**self._base, **changed})
-        self._recall(kept)
+        kept = tuple(known.get(sentence) or keep(network, self._plain, *sentence) for sentence in recalled)
+        return Knowledge({**self._base, **changed}, kept, tuple(lessons), replayed)
 
     # Inside
 

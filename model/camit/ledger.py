@@ -122,7 +122,6 @@ class Confirmed(Record, frozen=True):
 
     draft: int
     memory: File | None
-    remembered: tuple[int, ...]  # ids of all entries now
     event: Event
 
 
@@ -146,9 +145,11 @@ class Unconfirmed(Record, frozen=True):
 
 
 class Remembered(Record, frozen=True):
-    """The memory was changed by hand."""
+    """The memory was changed by hand: entries with these ids were added, or removed."""
 
     memory: File | None
+    added: tuple[int, ...] = ()
+    removed: tuple[int, ...] = ()
 
 
 class Configured(Record, frozen=True):
@@ -181,8 +182,20 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     draft: int
     before: Mind
-    remembered: tuple[int, ...]  # ids of all entries right after it
-    by_hand: bool = False  # the memory was changed by hand since
+    # What was done to the memory by hand since: ids of entries.
+    by_hand: bool = False
+    added: frozenset[int] = frozenset()
+    removed: frozenset[int] = frozenset()
+
+    def and_then(self, change: Remembered) -> Undo:
+        """The same after one more change by hand."""
+        added, removed = frozenset(change.added), frozenset(change.removed)
+        return msgspec.structs.replace(
+            self,
+            by_hand=True,
+            added=self.added - removed | added,
+            removed=self.removed - added | removed,
+        )
 
 
 class Saved(Record, frozen=True):
@@ -289,10 +302,10 @@ class Ledger:
                 self._turn(draft, history=history.grown(version))
             case Moved(draft=draft, by=by):
                 self._turn(draft, history=self._page(draft).history.moved(by))
-            case Confirmed(draft=draft, memory=memory, remembered=remembered):
+            case Confirmed(draft=draft, memory=memory):
                 self._page(draft)
                 self._turn(draft, confirmed=True)
-                self.undo = (*self.undo, Undo(draft=draft, before=self.mind, remembered=remembered))
+                self.undo = (*self.undo, Undo(draft=draft, before=self.mind))
                 self.mind = msgspec.structs.replace(self.mind, memory=memory)
                 self._settle(len(self.undo) - UNDO_CONFIRM)
             case Learned(lesson=lesson, replayed=replayed, learned=learned):
@@ -314,7 +327,7 @@ class Ledger:
                 self._turn(last.draft, confirmed=False)
             case Remembered(memory=memory):
                 self.mind = msgspec.structs.replace(self.mind, memory=memory)
-                self.undo = tuple(msgspec.structs.replace(undo, by_hand=True) for undo in self.undo)
+                self.undo = tuple(undo.and_then(record) for undo in self.undo)
             case Configured(settings=settings, memory=on, learning=learns):
                 self.settings, self.memory, self.learning = settings, on, learns
             case Noted():

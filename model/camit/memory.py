@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -55,7 +55,7 @@ class MemorySettings:
     """How the memory behaves; the comments say what was measured. What has none is a guess that did well."""
 
     size: int = 2000  # room for all that is wrong in some 170 sentences of a talk; the paper's 100, in 9
-    active_from: int = 1  # entries before anything is read; the paper waits for 20
+    active_from: int = 1  # so many entries before anything is read; the paper waits for more than 20
     cut: float = 0.05  # theta * r below this is not offered
     # `trust`, `by_hand` and `experience` are added to the evidence for an entry, by the attention on its
     # source words. As numbers added wherever attention is they put words in the wrong places: half of them
@@ -76,7 +76,7 @@ class MemorySettings:
 
 PRESETS: dict[str, MemorySettings] = {
     "default": MemorySettings(),
-    "paper": MemorySettings(size=100, active_from=20, cut=0.001, paper=True),
+    "paper": MemorySettings(size=100, active_from=21, cut=0.001, paper=True),
 }
 
 
@@ -99,6 +99,11 @@ class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     agreed: int = 0  # sentences confirmed later that have its source word, and this translation of it
     refused: int = 0  # or another one
     created: float = 0.0
+
+    @property
+    def place(self) -> tuple[str, Phrase, int, int]:
+        """Where it stands: all that its keys are made from."""
+        return self.source, self.target_pieces, self.start, self.stop
 
     @property
     def term(self) -> str:
@@ -127,6 +132,17 @@ class MemorySnapshot:
 
     entries: tuple[MemoryEntry, ...] = ()
     next_id: int = 1
+
+    def with_changes(self, now: MemorySnapshot, added: Set[int], removed: Set[int]) -> MemorySnapshot:
+        """This one with what was added, removed and pinned by hand since, as it is `now`."""
+        present = {entry.id: entry for entry in now.entries}
+        kept = {
+            entry.id: msgspec.structs.replace(entry, pinned=present.get(entry.id, entry).pinned)
+            for entry in self.entries
+            if entry.id not in removed
+        }
+        new = {id: present[id] for id in added if id in present and id not in kept}
+        return MemorySnapshot(tuple(sorted((kept | new).values(), key=lambda entry: entry.id)), now.next_id)
 
     def to_bytes(self, translator: Translator) -> bytes:
         vocabulary = translator.target_vocabulary
@@ -278,11 +294,16 @@ class RevisionMemory:
         return tuple(e for e in new if e in self._entries)
 
     def add(self, source: str, text: str) -> MemoryEntry:
-        """Remember by hand that `source` (a term or a sentence) is called `text`.
+        """Remember by hand that `source` (a term or a sentence) is called `text`. Who says it once more gets
+        the same entry, and what refused it since is forgiven.
 
         >>> memory.add("比拉特", "Billat")  # doctest: +SKIP
         """
         source, text, pieces = self._term(source, text)
+        for entry in self._entries:
+            if (entry.sentence, entry.source, entry.text) == (None, source, text):
+                self._change(entry.id, refused=0)
+                return self[entry.id]
         self._check_room()
         entry = MemoryEntry(
             id=self._next_id,
@@ -350,7 +371,9 @@ class RevisionMemory:
         """Rows `source<TAB>translation` of a glossary become entries; all rows are checked before any is
         added."""
         rows = read_glossary(Path(path))
-        known = {(e.term, e.text) for e in self._entries}
+        # What was learned, but refused more often than not, is meant all the same: now it is said by hand.
+        said = (e for e in self._entries if e.sentence is None or e.agreed >= e.refused)
+        known = {(e.term, e.text) for e in said}
         new = {row: line for row, line in rows.items() if row not in known}
         room = self.settings.size - sum(e.pinned or e.sentence is None for e in self._entries)
         if len(new) > room:
@@ -463,9 +486,11 @@ class RevisionMemory:
 
     def restore(self, snapshot: MemorySnapshot) -> None:
         """Back to exactly this state, whatever weights the network has now."""
+        places = {entry.id: entry.place for entry in snapshot.entries}
+        same = {entry.id for entry in self._entries if places.get(entry.id) == entry.place}
+        self._contexts = {entry: known for entry, known in self._contexts.items() if entry in same}
         self._entries = snapshot.entries
         self._next_id = snapshot.next_id
-        self.rekey()
 
     # Inside
 
@@ -517,11 +542,11 @@ class RevisionMemory:
         order = sorted(range(len(entries)), key=lambda i: (*self._value(entries[i]), i))
         return tuple(entries[i] for i in sorted(order[surplus:]))
 
-    def _value(self, entry: MemoryEntry) -> tuple[bool, bool]:
-        """What goes first when room is needed has the least: unpinned before pinned, "the" before
-        "filmmakers"."""
-        common = entry.sentence is not None and self._translator.target_vocabulary.is_common(entry.pieces)
-        return entry.pinned, self.settings.paper or not common
+    def _value(self, entry: MemoryEntry) -> tuple[bool, bool, bool]:
+        """What goes first when room is needed has the least: unpinned before pinned, what came with a
+        sentence before what was added by hand, "the" before "filmmakers"."""
+        common = self._translator.target_vocabulary.is_common(entry.pieces)
+        return entry.pinned, entry.sentence is None, self.settings.paper or not common
 
     def _keep(self, chosen: list[int]) -> None:
         self._entries = tuple(self._entries[i] for i in chosen)

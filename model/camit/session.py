@@ -11,25 +11,27 @@ from __future__ import annotations
 import logging
 import os
 import time
+import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import msgspec
+import torch
 
 from camit import plan as planning
 from camit.draft import Draft, Effort
 from camit.engine import Engine
-from camit.errors import InputError, SessionError
+from camit.errors import Cancelled, InputError, SessionError
 from camit.events import Event, Result, Statistics, statistics
 from camit.gate import Keys
-from camit.journal import VERSION, Header, Journal, snapshot_name
+from camit.journal import VERSION, Header, Journal, JournalWarning, snapshot_name
 from camit.learning import Knowledge, Lesson, OnlineLearner
 from camit.ledger import (
     AnyRecord,
@@ -104,19 +106,21 @@ class Session:
         self.translator = translator.fork()
         self.student = translator.fork()
         self.worker = Worker()
+        # Or else it would begin with as many threads as some other session's worker uses at this moment.
+        self.worker.submit(partial(torch.set_num_threads, torch.get_num_threads()))
         # A session nobody holds any more lets its thread go, and its journal. (At the end of the process the
-        # worker sees to that: first the lesson, then the journal.)
+        # worker finishes its lesson first, and the system closes the journal.)
         weakref.finalize(self, self.worker.stop).atexit = False
         self.ledger = Ledger(self.translator.target_vocabulary, settings, memory, learning)
         self.memory = SessionMemory(self)
         self.memory.enabled = memory
         self.learning = SessionLearner(self)
         self.learning.enabled = learning
-        self._unlearned = self.learning.snapshot()
         self.engine = Engine(self.translator, self.memory, self.worker.check)
         self._drafts: tuple[Draft, ...] = ()
         self._undo: tuple[_State | None, ...] = ()  # beside ledger.undo; None: only the journal has it
-        self._listeners: tuple[Callable[[], None], ...] = ()
+        self._listeners: dict[int, Callable[[], None]] = {}
+        self._listened = count()
         self._journal: Journal | None = None
         self._before: deque[tuple[File, ...]] = deque(maxlen=STATES_KEPT)
         if journal is not None:
@@ -203,7 +207,9 @@ class Session:
             chosen = self._to_confirm(draft)
             before = self._state()
             self._accept(chosen, before)
-            return self.worker.patiently(self._teach(chosen))
+            lesson = self.worker.patiently(self._teach(chosen))
+            self._tell()  # only now: who takes the confirmation back at once finds its lesson
+            return lesson
 
         return self.worker.call(run)
 
@@ -221,7 +227,7 @@ class Session:
             before = self._undo[-1] or self._load_state(undo.before)
             memory, file, now = before.memory, undo.before.memory, self.memory.snapshot()
             if undo.by_hand:
-                changed = _with_hand_changes(memory, undo.remembered, now)
+                changed = memory.with_changes(now, undo.added, undo.removed)
                 memory = replace(changed, entries=self.memory.fitting(changed.entries))
             if undo.by_hand or now.next_id > memory.next_id:
                 # Numbers are not given twice: an open draft may still name an entry that is taken back.
@@ -273,9 +279,20 @@ class Session:
         """Run something on the worker without waiting; a newer one of the same key cancels an older one."""
         return self.worker.submit(run, key=key)
 
-    def on_change(self, listener: Callable[[], None]) -> None:
-        """Have `listener` called on the worker after each change, whoever caused it."""
-        self._listeners = (*self._listeners, listener)
+    def post(self, run: Callable[[], object], *, key: Hashable | None = None) -> None:
+        """`submit` for what nobody waits for: should it fail, the log says so."""
+        self.submit(run, key=key).add_done_callback(_log_failure)
+
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have `listener` called on the worker after each change, whoever caused it; until what this gives
+        is called."""
+        number = next(self._listened)
+        self._listeners[number] = listener
+
+        def stop() -> None:
+            self._listeners.pop(number, None)
+
+        return stop
 
     # Saving and restoring
 
@@ -288,10 +305,10 @@ class Session:
         directory = Path(path).absolute()  # wherever the process goes meanwhile
 
         def run() -> None:
-            if self._journal is not None and not self._journal.lost:
+            journal = self._journal
+            if journal is not None and not journal.lost and _same(journal.directory, directory):
                 self._note_switches()
-                if _same(self._journal.directory, directory):
-                    return  # it is all there already
+                return  # it is all there already
             self.worker.settle()
             snapshots: dict[str, bytes] = {}
             undo: list[Undo] = []
@@ -299,21 +316,23 @@ class Session:
             for undone, known in zip(reversed(self.ledger.undo), reversed(self._undo), strict=True):
                 try:
                     state = known or self._load_state(undone.before)
-                except SessionError:
-                    if self._journal is not None and self._journal.lost:
-                        break  # what went with the old directory cannot be taken back any more
-                    raise
+                except SessionError:  # it went with the old directory, or is damaged there
+                    warnings.warn(
+                        f"of {len(self.ledger.undo)} confirmations that could be taken back, {len(undo)} "
+                        "still can: for the others, snapshots are missing or damaged where the session was.",
+                        JournalWarning,
+                        stacklevel=2,
+                    )
+                    break
                 mind = self._pack(undone.before, state, snapshots)
                 undo.insert(0, msgspec.structs.replace(undone, before=mind))
                 states.insert(0, state)
             mind = self._pack(self.ledger.mind, self._state(), snapshots)
-            journal = Journal.create(
-                directory, self._header(), snapshots, self.ledger.saved(mind, tuple(undo))
-            )
+            new = Journal.create(directory, self._header(), snapshots, self.ledger.saved(mind, tuple(undo)))
             self.ledger.mind, self.ledger.undo = mind, tuple(undo)
             self._undo = tuple(states)
             self._before.clear()  # which name snapshots of another directory
-            self._follow(journal)
+            self._follow(new)
             self._note_switches()
 
         self.worker.call(run)
@@ -365,10 +384,11 @@ class Session:
         self._record(Moved(draft=draft.id, by=by, event=_effort_event(kind, draft.id, effort)))
         self._tell()
 
-    def record_memory(self, before: MemorySnapshot) -> None:
+    def record_memory(self, before: MemorySnapshot, added: Iterable[int], removed: Iterable[int]) -> None:
         """The memory was changed by hand; if that cannot be recorded, it is as before."""
         try:
-            self._record(Remembered(memory=self._store_memory(self.memory.snapshot())))
+            file = self._store_memory(self.memory.snapshot())
+            self._record(Remembered(memory=file, added=tuple(added), removed=tuple(removed)))
         except BaseException:
             self.memory.restore(before)
             raise
@@ -381,7 +401,7 @@ class Session:
             return
         self._record(Unlearned())
         self._undo = ()
-        self._put(_State(self.memory.snapshot(), self._unlearned))
+        self._put(_State(self.memory.snapshot(), self.learning.knowledge(None)))
         self._tell()
 
     # Inside
@@ -414,12 +434,11 @@ class Session:
                 ids = self.translator.encode_source(draft.source)
                 self.memory.write(draft.source, ids, version.pieces, spans, draft.id, known)
             now = self.memory.snapshot()
-            changed = now.entries != before.memory.entries
+            changed = now != before.memory
             self._record(
                 Confirmed(
                     draft=draft.id,
                     memory=self._store_memory(now) if changed else self.ledger.mind.memory,
-                    remembered=tuple(entry.id for entry in now.entries),
                     event=_event("confirm", draft.id, mouse=1),
                 )
             )
@@ -427,7 +446,6 @@ class Session:
             self.memory.restore(before.memory)
             raise
         self._undo = (*self._undo, before)[-len(self.ledger.undo) :]
-        self._tell()
 
     def _drafted(self, draft: Draft) -> planning.Version | None:
         """What the machine had written by itself; after very many operations that is not known any more."""
@@ -459,9 +477,6 @@ class Session:
             raise
         if lesson.accepted:
             self.translator.adopt(self.student)
-            if self.learning.moves_all:
-                self.engine.forget()
-                self.memory.rekey()
         self._tell()
         yield
         if lesson.accepted:
@@ -493,11 +508,13 @@ class Session:
             self._record(Configured(settings=self.settings, memory=now[0], learning=now[1]))
 
     def _tell(self) -> None:
-        for listener in self._listeners:
+        for listener in tuple(self._listeners.values()):
             try:
                 listener()
-            except Exception:  # whoever looks on must not break what is looked at
-                _log.exception("a listener of the session failed")
+            except Exception as error:  # whoever looks on must not break what is looked at
+                # Of a closed session nobody can ask for more; its last lesson is finished all the same.
+                if not (isinstance(error, SessionError) and self.worker.closed):
+                    _log.exception("a listener of the session failed")
 
     def _state(self) -> _State:
         return _State(self.memory.snapshot(), self.learning.snapshot())
@@ -505,7 +522,6 @@ class Session:
     def _put(self, state: _State) -> None:
         self.learning.restore(state.learning)
         self.translator.adopt(self.student)
-        self.engine.forget()
         self.memory.restore(state.memory)
 
     # Snapshots
@@ -543,14 +559,9 @@ class Session:
                 memory = MemorySnapshot.from_bytes(data, self.translator)
             except SessionError as error:
                 raise SessionError(f"{self._journal.directory / mind.memory.name}: {error}") from error
-        now = self.learning.snapshot()
-        self.learning.restore(self._unlearned)
-        if mind.learned is not None:
-            self.learning.load_offset(self._journal.load(mind.learned))
-        lessons = tuple(self.ledger.lessons[: mind.lessons])
-        learned = replace(self.learning.snapshot(), lessons=lessons, replayed=mind.replayed)
-        self.learning.restore(now)
-        return _State(memory, learned)
+        offset = None if mind.learned is None else self._journal.load(mind.learned)
+        lessons = self.ledger.lessons[: mind.lessons]
+        return _State(memory, self.learning.knowledge(offset, lessons, mind.replayed))
 
     def _header(self) -> Header:
         translator = self.translator
@@ -585,7 +596,8 @@ class Session:
         journal.go_on((*chain(*self._before), *self.ledger.files))
         self._record(Noted(event=_event("restore", None)))
         if self.ledger.untaught is not None:
-            self.worker.patiently(self._teach(self._drafts[self.ledger.untaught]))
+            lesson = self.worker.patiently(self._teach(self._drafts[self.ledger.untaught]))
+            lesson.add_done_callback(_log_failure)
 
 
 class SessionMemory(RevisionMemory):
@@ -600,7 +612,7 @@ class SessionMemory(RevisionMemory):
         return self._by_hand(partial(super().add, source, text))
 
     def remove(self, entry: int) -> None:
-        self._by_hand(partial(super().remove, entry))
+        self._by_hand(partial(super().remove, entry), forgets=True)
 
     def put_back(self, entry: MemoryEntry) -> None:
         self._by_hand(partial(super().put_back, entry))
@@ -612,7 +624,7 @@ class SessionMemory(RevisionMemory):
         self._by_hand(partial(super().unpin, entry))
 
     def clear(self) -> None:
-        self._by_hand(super().clear)
+        self._by_hand(super().clear, forgets=True)
 
     def import_tsv(self, path: str | Path) -> tuple[MemoryEntry, ...]:
         return self._by_hand(partial(super().import_tsv, path))
@@ -630,7 +642,9 @@ class SessionMemory(RevisionMemory):
             raise SessionError("the session of this memory is gone; keep the session, or restore it.")
         return session
 
-    def _by_hand(self, change: Callable[[], T]) -> T:
+    def _by_hand(self, change: Callable[[], T], *, forgets: bool = False) -> T:
+        """`forgets`: what is gone afterwards was meant to go; it did not only make room."""
+
         def run() -> T:
             if self._changing:  # a glossary is one change, not one for each row
                 return change()
@@ -644,7 +658,10 @@ class SessionMemory(RevisionMemory):
             finally:
                 self._changing = False
             if self.entries != before.entries:
-                self._of_session.record_memory(before)
+                was, now = ({entry.id for entry in entries} for entries in (before.entries, self.entries))
+                # Who clears the memory means what made room before, too.
+                gone = was - now if now else range(1, before.next_id)
+                self._of_session.record_memory(before, sorted(now - was), gone if forgets else ())
             return result
 
         return self._of_session.worker.call(run)
@@ -663,6 +680,12 @@ class SessionLearner(OnlineLearner):
         if session is None:
             raise SessionError("the session of this learner is gone; keep the session, or restore it.")
         session.worker.call(session.unlearn)
+
+
+def _log_failure(future: Future[Any]) -> None:
+    error = None if future.cancelled() else future.exception()
+    if error is not None and not isinstance(error, Cancelled):
+        _log.error("something the session did in the background failed", exc_info=error)
 
 
 def _event(kind: str, draft: int | None, *, mouse: int = 0) -> Event:
@@ -686,20 +709,3 @@ def _check_switches(**switches: bool | None) -> None:
 
 def _same(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)
-
-
-def _with_hand_changes(
-    before: MemorySnapshot, remembered: tuple[int, ...], now: MemorySnapshot
-) -> MemorySnapshot:
-    """The memory before a confirmation, with what was added, removed or pinned by hand since.
-
-    `remembered` are the entries right after the confirmation.
-    """
-    present = {entry.id: entry for entry in now.entries}
-    kept = [
-        msgspec.structs.replace(entry, pinned=present[entry.id].pinned) if entry.id in present else entry
-        for entry in before.entries
-        if entry.id in present or entry.id not in remembered
-    ]
-    added = [entry for entry in now.entries if entry.id not in remembered]
-    return MemorySnapshot(tuple(sorted((*kept, *added), key=lambda entry: entry.id)), now.next_id)
