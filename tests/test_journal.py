@@ -917,15 +917,17 @@ def test_a_change_that_did_not_reach_the_disk_does_not_come_back(
 def test_going_back_does_not_read_every_recalled_sentence_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with camit.Session(toy(), journal=tmp_path / "s") as session:
-        for source in (CAT, DOG, WHY):
-            session.confirm(session.open(source).insert(0, "zebra"))
-    with camit.Session.restore(tmp_path / "s", toy()) as back:
+    translator = camit.load("zh-en")
+    with camit.Session(translator, journal=tmp_path / "s") as session:
+        for source in ("她把钥匙忘在了桌子上。", "我们明天见。"):
+            session.confirm(session.open(source))
+        assert len(session.learning.snapshot().sentences) == 2
+    with camit.Session.restore(tmp_path / "s", translator) as back:
         read: list[object] = []
         real = learning.keep
         monkeypatch.setattr(learning, "keep", lambda *asked: (read.append(asked), real(*asked))[1])
         back.undo_confirm()
-        assert read == []
+        assert len(back.learning.snapshot().sentences) == 1 and read == []
 
 
 def test_a_lesson_that_fails_after_a_restore_is_told_to_the_log(

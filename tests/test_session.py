@@ -534,7 +534,7 @@ def test_a_session_has_all_threads_whatever_another_one_is_at() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        with camit.Session(toy()) as busy:
+        with camit.Session(toy()) as busy, camit.Session(toy()) as other:
             begun, go_on = threading.Event(), threading.Event()
 
             def small_step() -> None:
@@ -544,10 +544,9 @@ def test_a_session_has_all_threads_whatever_another_one_is_at() -> None:
 
             step = busy.submit(small_step)
             assert begun.wait(SOON)
-            with camit.Session(toy()) as other:
-                assert other.submit(torch.get_num_threads).result(SOON) == 2
-                go_on.set()
-                step.result(SOON)
+            assert other.submit(torch.get_num_threads).result(SOON) == 2
+            go_on.set()
+            step.result(SOON)
     finally:
         torch.set_num_threads(before)
 
