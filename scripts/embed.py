@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from camit.anchors import write_anchors
 from camit.bench.peers import specification
 from camit.checkpoint import EMBEDDED, load_checkpoint, save_checkpoint, write_atomically
 from camit.errors import CamitError, InputError
-from camit.gate import FILE as MEMORY
+from camit.learning.guard_sets import write_anchors
+from camit.memory.gate import FILE as MEMORY
 from camit.session import Session
 from camit.training.card import card
 from camit.translator import Translator, load

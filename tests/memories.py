@@ -7,8 +7,8 @@ from functools import cache
 import torch
 
 import camit
-from camit.gate import MemoryReader
 from camit.memory import MemoryEntry, RevisionMemory
+from camit.memory.reader import MemoryReader
 from camit.search.grid import search
 from camit.search.problem import Phrase, Problem, Readers
 from camit.translator import Translator

@@ -5,17 +5,9 @@ from __future__ import annotations
 import pytest
 
 import camit
-from camit.alignment import (
-    Alignment,
-    Characters,
-    find_anchors,
-    match_anchors,
-    meant,
-    read_along,
-    stands_for,
-    strongest,
-)
 from camit.memory import RevisionMemory
+from camit.memory.alignment import Alignment, find_anchors, read_along, stands_for, strongest
+from camit.memory.matching import Characters, match_anchors, meant
 from tests.helpers import tiny_translator
 from tests.memories import chinese, offered
 

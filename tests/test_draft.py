@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import camit
-from camit import plan as planning
 from camit.errors import CamitError, InputError, SessionError
 from camit.search.problem import Copy, Readers
 from camit.search.revise import Protocol
+from camit.session import plan as planning
 from camit.soak import chance
 from camit.soak.oracle import Action, Oracle, Violation
 from camit.text import fold
@@ -468,7 +468,7 @@ def test_bad_input_is_a_clear_error_and_changes_nothing(revised: camit.Draft, ca
 def test_a_sentence_does_not_grow_without_end(
     session: camit.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("camit.plan.MAX_PIECES", 20)
+    monkeypatch.setattr("camit.session.plan.MAX_PIECES", 20)
     draft = session.open(PARK)
     with pytest.raises(InputError, match="split"):
         draft.insert(3, "a b c d e f g h i j k l m n o p")

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 import camit
-from camit.alignment import Alignment, Characters, match_anchors, stretch, strongest
 from camit.memory import RevisionMemory
+from camit.memory.alignment import Alignment, strongest
+from camit.memory.matching import Characters, match_anchors, stretch
 from tests.helpers import tiny_translator
 from tests.memories import Sentence, chinese, offered, remember, remember_phrase, translate
 

@@ -22,12 +22,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import camit
-from camit import learning
 from camit.errors import SessionError
-from camit.events import Event
-from camit.journal import FILE, VERSION, Header, Journal, JournalWarning
-from camit.ledger import UNDO, UNDO_CONFIRM, Noted
-from camit.session import STATES_KEPT
+from camit.learning import learner
+from camit.session.events import Event
+from camit.session.journal import FILE, VERSION, Header, Journal, JournalWarning
+from camit.session.ledger import UNDO, UNDO_CONFIRM, Noted
+from camit.session.session import STATES_KEPT
 from camit.soak import chance
 from camit.soak.state import differences, digest, everything
 from tests.helpers import tiny_translator
@@ -688,7 +688,7 @@ def test_a_save_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
         def full(*_: object) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr("camit.journal.write_atomically", full)
+        monkeypatch.setattr("camit.session.journal.write_atomically", full)
         with pytest.raises(SessionError, match="cannot be saved"):
             session.save(tmp_path / "s")
         monkeypatch.undo()
@@ -924,8 +924,8 @@ def test_going_back_does_not_read_every_recalled_sentence_anew(
         assert len(session.learning.snapshot().sentences) == 2
     with camit.Session.restore(tmp_path / "s", translator) as back:
         read: list[object] = []
-        real = learning.keep
-        monkeypatch.setattr(learning, "keep", lambda *asked: (read.append(asked), real(*asked))[1])
+        real = learner.keep
+        monkeypatch.setattr(learner, "keep", lambda *asked: (read.append(asked), real(*asked))[1])
         back.undo_confirm()
         assert len(back.learning.snapshot().sentences) == 1 and read == []
 
@@ -943,7 +943,7 @@ def test_a_lesson_that_fails_after_a_restore_is_told_to_the_log(
     def broken(*asked: object) -> object:
         raise MemoryError("no memory left")
 
-    monkeypatch.setattr(learning.OnlineLearner, "study", broken)
+    monkeypatch.setattr(learner.OnlineLearner, "study", broken)
     camit.Session.restore(tmp_path / "s", toy()).close()
     assert "no memory left" in caplog.text
 

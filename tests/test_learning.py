@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 
 import camit
-from camit.anchors import write_anchors
 from camit.checkpoint import EMBEDDED
 from camit.errors import CheckpointError, InputError, SessionError
-from camit.guard import GUARD, REPLAY, expected, load_pairs
 from camit.learning import PRESETS, LearningSettings, OnlineLearner
-from camit.mistakes import departures, mistakes
+from camit.learning.guard import GUARD, REPLAY, expected, load_pairs
+from camit.learning.guard_sets import write_anchors
+from camit.learning.mistakes import departures, mistakes
 from camit.search.problem import Phrase
 from camit.search.scoring import read_sources, score
 from camit.translator import Translator
@@ -491,7 +491,7 @@ def test_the_sets_of_the_embedded_model_hold_what_it_says_itself(name: str) -> N
     pairs = load_pairs(EMBEDDED / "zh-en", name)
     assert len(pairs) >= 30
     said = [t.text for t in chinese().translate_batch([source for source, _ in pairs])]
-    assert said == [target for _, target in pairs], "run python -m camit.anchors zh-en"
+    assert said == [target for _, target in pairs], "run python -m camit.learning.guard_sets zh-en"
 
 
 def test_guard_and_replay_have_no_sentence_in_common() -> None:

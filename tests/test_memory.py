@@ -161,7 +161,7 @@ def test_of_a_word_fixed_again_and_again_the_latest_fixes_are_read() -> None:
 
 
 def test_of_many_fixes_of_a_source_word_only_so_many_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("camit.memory.READ", 6)
+    monkeypatch.setattr("camit.memory.revision_memory.READ", 6)
     memory, source = RevisionMemory(chinese()), "他是我的老板。"
     for sentence, name in enumerate(f"Z{a}q{b}x" for a in "aeio" for b in "bdg"):
         remember(memory, source, f"He is my {name}.", name, draft=sentence)
@@ -465,7 +465,7 @@ def test_an_undo_keeps_the_contexts_of_what_stays(monkeypatch: pytest.MonkeyPatc
     keys = memory.keys()
     remember(memory, source, target, "park")
     memory.restore(before)
-    monkeypatch.setattr("camit.memory.read_along", None)  # nothing is read anew
+    monkeypatch.setattr("camit.memory.revision_memory.read_along", None)  # nothing is read anew
     assert torch.equal(memory.keys().s, keys.s)
 
 

@@ -14,7 +14,7 @@ import camit
 from camit.bench.clock import recall_places
 from camit.errors import InputError, SessionError
 from camit.learning import LearningSettings, OnlineLearner
-from camit.recollection import PLACES, Asked, Kept, Reading, keep, recalls, with_sentence
+from camit.learning.recollection import PLACES, Asked, Kept, Reading, keep, recalls, with_sentence
 from camit.search.problem import Phrase
 from camit.search.recall import HERE, MOST, Here, Looks, Recall, Recalled, SourceSigns
 from camit.search.scoring import Directions, follow, score

@@ -21,15 +21,15 @@ from typer.testing import CliRunner
 
 import camit
 from camit.errors import Cancelled, InputError, SessionError
-from camit.events import Event, Result, Statistics, statistics
 from camit.learning import Lesson
-from camit.ledger import UNDO, UNDO_CONFIRM
 from camit.search.threads import threads_for
+from camit.session.events import Event, Result, Statistics, statistics
+from camit.session.ledger import UNDO, UNDO_CONFIRM
+from camit.session.worker import Steps
 from camit.soak import chance
 from camit.soak.command import soak
 from camit.soak.oracle import Oracle
 from camit.soak.state import differences, everything
-from camit.worker import Steps
 
 CAT, DOG, WHY = chance.TOY_SOURCES[0], chance.TOY_SOURCES[1], chance.TOY_SOURCES[-1]
 SOON = 60.0

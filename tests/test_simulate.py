@@ -19,9 +19,9 @@ from camit import cli
 from camit.checkpoint import Checkpoint, save_checkpoint
 from camit.corpus import documents, looks_lowercased
 from camit.errors import CamitError, CorpusError, InputError
-from camit.gate import Gates
 from camit.learning import OnlineLearner
 from camit.memory import RevisionMemory
+from camit.memory.gate import Gates
 from camit.simulate import history
 from camit.simulate.corpus import read_lines, with_capitals
 from camit.simulate.elsewhere import elsewhere

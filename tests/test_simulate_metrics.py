@@ -11,7 +11,7 @@ import sacrebleu
 import camit
 from camit.corpus import Pair
 from camit.errors import InputError
-from camit.plan import Fixed, Version
+from camit.session.plan import Fixed, Version
 from camit.simulate import metrics
 from camit.simulate.history import typed_spans
 from camit.simulate.metrics import (

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from camit.corpus import Pair
 from camit.errors import InputError
-from camit.plan import Version
 from camit.search.revise import Searcher, Settings
+from camit.session.plan import Version
 from camit.simulate.protocols import PROTOCOLS, protocol
 from camit.simulate.rounds import Rules
 from camit.simulate.screen import Edit, after, by_hand, opened, planned, text, words

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from camit.gate import MemoryReader
 from camit.memory import RevisionMemory
+from camit.memory.reader import MemoryReader
 from camit.networks import Features
 from camit.search.grid import search
 from camit.search.problem import Copy, Problem

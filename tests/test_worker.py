@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError
 import pytest
 
 from camit.errors import Cancelled, SessionError
-from camit.worker import Steps, Worker
+from camit.session.worker import Steps, Worker
 
 SOON = 20.0  # seconds in which anything here has happened, on the busiest machine
 

@@ -8,13 +8,13 @@
 """
 
 from camit import interchange
-from camit.draft import Alternative, Draft
 from camit.errors import CamitError
-from camit.events import Event, Statistics
 from camit.learning import Lesson
 from camit.memory import MemoryEntry, RevisionMemory
-from camit.plan import Stage
 from camit.session import Session
+from camit.session.draft import Alternative, Draft
+from camit.session.events import Event, Statistics
+from camit.session.plan import Stage
 from camit.tokens import SourceToken, Token
 from camit.translator import Translation, Translator, load
 

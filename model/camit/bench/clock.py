@@ -19,13 +19,13 @@ import torch
 
 from camit.bench.peers import Peer
 from camit.bench.sentences import SENTENCES
-from camit.draft import Draft
 from camit.memory import RevisionMemory
 from camit.search.grid import search
 from camit.search.problem import Phrase, Problem, Reader
 from camit.search.recall import ENDS, HERE, SPELLED, Here
 from camit.search.scoring import Sources, follow
 from camit.session import Session
+from camit.session.draft import Draft
 from camit.text import SPECIALS
 from camit.translator import Translator
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from camit.checkpoint import write_atomically
-from camit.draft import Draft
 from camit.errors import DocumentError, InputError
 from camit.interchange import plain, tmx, xliff, xml
 from camit.interchange.document import Document, Sentence, where
 from camit.session import Session
+from camit.session.draft import Draft
 from camit.text import normalise
 
 Format = Literal["text", "tsv", "tmx", "xliff", "xliff2"]

@@ -12,6 +12,13 @@ FEW = (
 )
 
 
+def begin_with(threads: int) -> None:
+    """Say in a new thread how many threads there are. Torch would give it, at its first question, as many as
+    were last set anywhere, by somebody else's small step perhaps: so the first question is asked now."""
+    torch.get_num_threads()
+    torch.set_num_threads(threads)
+
+
 @contextmanager
 def threads_kept() -> Iterator[int]:
     """What happens inside with `use_threads_for` is over at the end; gives how many threads there are."""

@@ -9,8 +9,8 @@ from typing import Literal
 
 from camit.learning import Lesson, OnlineLearner
 from camit.memory import RevisionMemory
-from camit.plan import Version, written
 from camit.search.problem import Phrase, Readers, Span
+from camit.session.plan import Version, written
 from camit.simulate.rounds import Round
 from camit.simulate.screen import words
 from camit.simulate.users import Judge, Reference, matches

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from camit.corpus import Pair
-from camit.plan import Plan, Version
 from camit.search.problem import Readers
 from camit.search.revise import Revision, Searcher, Settings
+from camit.session.plan import Plan, Version
 from camit.simulate.protocols import Protocol
 from camit.simulate.screen import Edit, after, opened, planned, text, words
 from camit.simulate.users import Judge, Proposer, Reference, Situation, candidates, leftmost

@@ -24,12 +24,12 @@ from typing import Any
 import msgspec
 import torch
 
-from camit.alignment import stands_for
 from camit.checkpoint import find, languages
 from camit.corpus import Pair, documents, looks_lowercased
 from camit.errors import CorpusError, InputError
-from camit.gate import FILE as GATES
-from camit.guard import GUARD, REPLAY
+from camit.learning.guard import GUARD, REPLAY
+from camit.memory.alignment import stands_for
+from camit.memory.gate import FILE as GATES
 from camit.search.revise import Settings
 from camit.simulate.corpus import read_lines, with_capitals
 from camit.simulate.history import Confirmed, History, Preset
@@ -43,11 +43,9 @@ from camit.translator import MAX_SOURCE_PIECES, Translator, check_beam, load
 SHARE = 16  # independent lines played together
 # The files of this package that results depend on.
 PLAYING = (
-    *(f"{name}.py" for name in ("alignment", "checkpoint", "corpus", "fixes", "gate", "guard", "learning")),
-    *(f"{name}.py" for name in ("memory", "mistakes", "plan", "recollection", "spelling", "text", "tokens")),
-    "translator.py",
-    "networks/*.py",
-    "search/*.py",
+    *(f"{name}.py" for name in ("checkpoint", "corpus", "text", "tokens", "translator")),
+    *(f"{room}/*.py" for room in ("learning", "memory", "networks", "search")),
+    "session/plan.py",
     *(f"simulate/{name}.py" for name in ("corpus", "history", "metrics", "protocols", "rounds", "run")),
     *(f"simulate/{name}.py" for name in ("screen", "users")),
 )

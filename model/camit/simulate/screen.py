@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from camit.plan import Plan, Version, deleting, inserting, replacing, revised
 from camit.search.problem import Phrase
 from camit.search.revise import Revision
+from camit.session.plan import Plan, Version, deleting, inserting, replacing, revised
 from camit.text import Vocabulary, detokenise, says_something
 from camit.tokens import Token
 

@@ -19,7 +19,7 @@ from typing import Literal, get_args
 from sacrebleu.metrics.bleu import BLEU
 
 from camit.errors import InputError
-from camit.plan import Version
+from camit.session.plan import Version
 from camit.simulate.screen import Edit, by_hand, words
 from camit.text import Vocabulary, bleu_tokenizer, detokenise
 

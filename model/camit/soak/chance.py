@@ -12,8 +12,8 @@ import sentencepiece
 import torch
 
 from camit.checkpoint import Checkpoint
-from camit.draft import Draft
 from camit.networks import NetworkConfig, build
+from camit.session.draft import Draft
 from camit.soak.oracle import Action
 from camit.text import PieceVocabulary, Vocabulary, WordVocabulary
 from camit.translator import Translator

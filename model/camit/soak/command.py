@@ -20,10 +20,10 @@ import typer
 from rich.console import Console
 
 from camit.checkpoint import check_writable, write_atomically
-from camit.draft import Draft
 from camit.errors import InputError
 from camit.search.revise import Protocol
 from camit.session import Session
+from camit.session.draft import Draft
 from camit.soak import chance
 from camit.soak.kills import kill_once
 from camit.soak.oracle import Action, Oracle, Violation

@@ -19,8 +19,8 @@ from random import Random
 import msgspec
 
 from camit.errors import InputError
-from camit.journal import FILE, JournalWarning
 from camit.session import Session
+from camit.session.journal import FILE, JournalWarning
 from camit.soak import chance
 from camit.soak.oracle import Violation
 from camit.soak.state import digest

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from camit.draft import Draft
-from camit.plan import Version
+from camit.session.draft import Draft
+from camit.session.plan import Version
 from camit.text import Vocabulary, detokenise, normalise
 from camit.tokens import Token
 

@@ -24,11 +24,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from camit.alignment import Anchor, find_anchors, match_anchors
 from camit.corpus import documents, read_corpus
 from camit.errors import TrainingError
-from camit.gate import Gate, Gates, Keys, PaperGate, evidence
 from camit.memory import PRESETS
+from camit.memory.alignment import Anchor, find_anchors
+from camit.memory.gate import Gate, Gates, Keys, PaperGate, evidence
+from camit.memory.matching import match_anchors
 from camit.networks import Features
 from camit.search.direction import Direction, together
 from camit.search.problem import Phrase, Span

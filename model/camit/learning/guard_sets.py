@@ -1,7 +1,8 @@
 """The guard and replay sets of a checkpoint: sentences with the model's own translations.
 
-They must be made anew whenever the weights or the search change: `python -m camit.anchors DIRECTORY`. A
-checkpoint without such files gets the sentences of an embedded model with the same source language.
+They must be made anew whenever the weights or the search change:
+`python -m camit.learning.guard_sets DIRECTORY`. A checkpoint without such files gets the sentences of an
+embedded model with the same source language.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from camit.checkpoint import EMBEDDED, find, write_atomically
 from camit.errors import CheckpointError
-from camit.guard import GUARD, REPLAY, load_pairs
+from camit.learning.guard import GUARD, REPLAY, load_pairs
 from camit.translator import Translator, load
 
 FILES = (GUARD, REPLAY)
@@ -49,7 +50,7 @@ def sentences(translator: Translator, name: str) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m camit.anchors", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m camit.learning.guard_sets", description=__doc__)
     parser.add_argument("directory", help="a checkpoint directory, or the name of an embedded model")
     directory: Path = find(parser.parse_args(arguments).directory)
     translator = load(directory)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from camit import plan as planning
 from camit.errors import InputError, SessionError
-from camit.ledger import History, Page
-from camit.plan import Place, Plan, Stage, Version
 from camit.search.problem import Phrase, Span
+from camit.session import plan as planning
+from camit.session.ledger import History, Page
+from camit.session.plan import Place, Plan, Stage, Version
 from camit.text import Vocabulary, Word, detokenise, fold, printable, says_something
 from camit.tokens import SourceToken, Token
 

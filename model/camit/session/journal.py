@@ -22,7 +22,7 @@ import msgspec
 
 from camit.checkpoint import write_atomically
 from camit.errors import SessionError
-from camit.ledger import AnyRecord, File
+from camit.session.ledger import AnyRecord, File
 
 try:
     import fcntl

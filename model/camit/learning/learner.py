@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from camit.errors import InputError, SessionError
-from camit.guard import (
+from camit.learning.guard import (
     GUARD,
     REPLAY,
     Baseline,
@@ -43,8 +43,8 @@ from camit.guard import (
     load_pairs,
     places_along,
 )
-from camit.mistakes import departures, mistakes
-from camit.recollection import Asked, Kept, keep, recalls, restored, stored, with_sentence
+from camit.learning.mistakes import departures, mistakes
+from camit.learning.recollection import Asked, Kept, keep, recalls, restored, stored, with_sentence
 from camit.search.problem import Phrase
 from camit.search.recall import NOBODY, Recalled
 from camit.search.scoring import Directions, read_sources

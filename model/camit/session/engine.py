@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import torch
 
-from camit import plan as planning
 from camit.errors import InputError
 from camit.memory import RevisionMemory
-from camit.plan import Gap, Plan, Version
 from camit.search.problem import Phrase
 from camit.search.revise import Searcher, Settings
 from camit.search.scoring import Sources
 from camit.search.words import Candidate, words_between
+from camit.session import plan as planning
+from camit.session.plan import Gap, Plan, Version
 from camit.text import SPECIALS
 from camit.tokens import Token
 from camit.translator import Translator

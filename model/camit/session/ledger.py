@@ -14,11 +14,11 @@ from typing import Any, Literal
 import msgspec
 
 from camit.errors import SessionError
-from camit.events import Event
 from camit.learning import Lesson
-from camit.plan import Fixed, Stage, Version
 from camit.search.problem import Phrase
 from camit.search.revise import Settings
+from camit.session.events import Event
+from camit.session.plan import Fixed, Stage, Version
 from camit.text import SPECIALS, UNK, Vocabulary
 from camit.tokens import Token
 

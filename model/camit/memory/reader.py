@@ -1,49 +1,23 @@
-"""When to copy from the revision memory, and what: theta and r of the paper's section "Revision Memory".
-
-The paper's form: theta_j = sigmoid(W_s s_j + W_c c_j + b) and r_j = softmax(W_1 |s_j.s'_t| + W_2
-|c_j.c'_t|). There theta does not look at the memory, so it opens also where no entry fits. The default form
-adds the evidence e_jt for the entries to the gate, theta_j = sigmoid(W_s s_j + W_c c_j + b + log sum_t exp
-e_jt) with r_j = softmax(e_j) and s_j, c_j of length 1, so that what no entry fits stays shut. Part of the
-evidence is the source: an entry knows the source words it stands for, is read only where they stand, and
-counts more while attention rests on them. And P_j = (1 - theta_j) P_j + theta_j r_j is about words that say
-something: what small words, and the rest of a word that was begun, have of P_j stays theirs
-(`Direction.rivals`). Along a sentence that both decoders have read, they copy a word
-with one probability, the mean (`AgreedReaders`).
-"""
+"""The memory as a decoder reads it: what is worth copying at a step, and what the copy competes with."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import NamedTuple
 
-import safetensors.torch
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from camit.checkpoint import load_weights, read_tensors, write_atomically
+from camit.memory.gate import Gate, Keys, PaperGate, Trust
+from camit.memory.matching import Match
+from camit.memory.spelling import Spellings
 from camit.networks import Features
 from camit.search.direction import Direction, together
 from camit.search.problem import LEAST, Copy, Mixed, Phrase, Readers, Span
 from camit.search.rules import fitting_spellings
-from camit.spelling import Spellings
-
-FILE = "memory.safetensors"
-# What speaks for an entry at a step. Measured on held-out documents (gain of log-probability per 1,000
-# words): the two similarities alone 164, attention alone 109, all five 171; the network's own score of the
-# word added nothing to speak of.
-EVIDENCE = (
-    "cos(s, s')",
-    "cos(c, c')",
-    "attention on the entry's source words",
-    "share of them found",
-    "rarity",
-)
-
 
 # A word outside a word list is offered from this part of the cut on: beside UNK, little evidence is enough.
 # Measured on 500 lines of dialogue with a small word-level model, UNK in drafts and their BLEU: 1: 380, 9.6;
@@ -51,139 +25,33 @@ EVIDENCE = (
 OUTSIDE = 0.002
 
 
-class Gate(nn.Module):
-    """The trained part of the memory for one direction: which steps copy, and how evidence is weighed.
-
-    A model without `memory.safetensors` uses this start, rounded from the gate of the first embedded model.
-    """
-
-    def __init__(self, d: int, d_c: int) -> None:
-        super().__init__()
-        self.state = nn.Parameter(torch.zeros(d))  # W_s
-        self.context = nn.Parameter(torch.zeros(d_c))  # W_c
-        self.bias = nn.Parameter(torch.tensor(-14.0))  # b
-        self.evidence = nn.Parameter(torch.tensor([8.0, 0.5, 1.5, 2.0, 3.5]))
-
-    def prior(self, match: Match) -> Tensor:
-        """The evidence for entries that does not depend on the step. [entries]"""
-        return self.evidence[3] * match.found + self.evidence[4] * match.rarity
-
-
-class PaperGate(nn.Module):
-    """The same as the paper writes it, with scalar products over sqrt(d)."""
-
-    def __init__(self, d: int, d_c: int) -> None:
-        super().__init__()
-        self.state = nn.Parameter(torch.zeros(d))  # W_s
-        self.context = nn.Parameter(torch.zeros(d_c))  # W_c
-        self.bias = nn.Parameter(torch.tensor(-4.0))  # b
-        self.similarity = nn.Parameter(torch.tensor([0.5, 0.02]))  # W_1, W_2
-
-
-class Gates(nn.Module):
-    """Both forms for both directions, as the checkpoint stores them in `memory.safetensors`."""
-
-    def __init__(self, d: int, d_c: int) -> None:
-        super().__init__()
-        self.forward_gate, self.backward_gate = Gate(d, d_c), Gate(d, d_c)
-        self.forward_paper, self.backward_paper = PaperGate(d, d_c), PaperGate(d, d_c)
-
-    def of(self, direction: Direction) -> Gate:
-        return self.backward_gate if direction.backward else self.forward_gate
-
-    def paper(self, direction: Direction) -> PaperGate:
-        return self.backward_paper if direction.backward else self.forward_paper
-
-    def save(self, directory: Path) -> None:
-        """Write the gates beside the weights of a checkpoint."""
-        tensors = {name: tensor.detach().contiguous() for name, tensor in self.state_dict().items()}
-        write_atomically(directory / FILE, safetensors.torch.save(tensors))
-
-    @classmethod
-    def load(cls, directory: Path | None, d: int, d_c: int) -> Gates:
-        """The gates of a checkpoint; one that has none gets the start."""
-        gates = cls(d, d_c)
-        if directory is not None and (directory / FILE).is_file():
-            load_weights(gates, read_tensors(directory / FILE), directory / FILE)
-        return gates.requires_grad_(False).eval()
-
-
-@dataclass(frozen=True)
-class Keys:
-    """Revision contexts of one direction: s' [entries, d] and c' [entries, d_c]; of one entry, [d], [d_c]."""
-
-    s: Tensor
-    c: Tensor
-
-    def select(self, entries: Sequence[int]) -> Keys:
-        chosen = torch.tensor(list(entries), dtype=torch.long)
-        return Keys(self.s[chosen], self.c[chosen])
-
-
-@dataclass(frozen=True)
-class Match:
-    """What a source sentence says about entries."""
-
-    pieces: Tensor  # [source, entries] 1 where a source piece is one of the entry's source words
-    found: Tensor  # [entries] share of the entry's source words that stand here
-    rarity: Tensor  # [entries] of the rarest of them
-    times: tuple[int, ...]  # how often each entry may be copied: as often as the source says it
-
-    def select(self, entries: Sequence[int]) -> Match:
-        if len(entries) == len(self.times):
-            return self
-        chosen = torch.tensor(list(entries), dtype=torch.long)
-        times = tuple(self.times[n] for n in entries)
-        return Match(self.pieces[:, chosen], self.found[chosen], self.rarity[chosen], times)
-
-
-def evidence(features: Features, keys: Keys, match: Match) -> Tensor:
-    """The numbers of `EVIDENCE` for every position and entry. [rows, n, entries, 5]"""
-    s = F.normalize(features.s, dim=2) @ F.normalize(keys.s, dim=1).t()
-    c = F.normalize(features.c, dim=2) @ F.normalize(keys.c, dim=1).t()
-    found, rarity = match.found.expand_as(s), match.rarity.expand_as(s)
-    return torch.stack((s, c, features.attention @ match.pieces, found, rarity), dim=3)
-
-
-class Trust(NamedTuple):
-    """What is known of entries besides. It says which word is right; attention says when it is due: or else
-    a word that is surely right would come early, and others be left out."""
-
-    favour: Tensor  # [entries] added to the evidence by the attention on an entry's source words
-    against: Tensor  # [entries] taken off wherever they are
-
-
-class MemoryReader:
+class MemoryReader(ABC):
     """The memory as one decoder reads it while it writes one source sentence.
 
-    `spellings` and `ids` name the entries behind `keys`: the ways to write the word of each, see `Copy`. What
-    is less probable than `cut` is not offered.
+    `spellings` and `ids` name the entries: the ways to write the word of each, see `Copy`. `times` says how
+    often each may be copied. What is less probable than `cut` is not offered.
     """
+
+    looks = False  # whether attention is part of the evidence
 
     def __init__(
         self,
         direction: Direction,
-        gate: Gate | PaperGate,
-        keys: Keys,
         spellings: Sequence[Spellings],
         ids: Sequence[int],
-        *,
-        match: Match | None,
+        times: Sequence[int],
         cut: float,
-        trust: Trust | None = None,
     ) -> None:
         self.ids = tuple(ids)
         self.words = [spelled.spaced[0] for spelled in spellings]
         self.vocabulary = direction.vocabulary
         self._direction = direction
-        self._gate = gate
         self._ways = [
             Spellings(*(tuple(map(direction.order, way)) for way in spelled)) for spelled in spellings
         ]
         self._words = [self._word(ways) for ways in self._ways]
         self._spellings: dict[str, Spellings] = {}  # of all entries that hold a word
         self._times: dict[str, int] = {}
-        times = match.times if match else (1,) * len(ids)
         for word, ways, count in zip(self._words, self._ways, times, strict=True):
             self._spellings[word] = self._spellings.get(word, Spellings((), ())).joined(ways)
             self._times[word] = max(self._times.get(word, 0), count)
@@ -201,73 +69,24 @@ class MemoryReader:
             for ways in self._spellings.values()
         )
         self._least = torch.tensor([cut * OUTSIDE if unlisted else cut for unlisted in outside])  # [words]
-        self._lowest = float(self._least.min())
-        self.looks = match is not None  # attention is part of the evidence
-        if isinstance(gate, PaperGate):
-            self._s = (keys.s / math.sqrt(keys.s.shape[1])).t().contiguous()
-            self._c = (keys.c / math.sqrt(keys.c.shape[1])).t().contiguous()
-            return
-        # One matrix product for the evidence and the gate of all entries: W_s and W_c stand beside every key.
-        # A last entry with evidence 0 stands for "copy nothing".
-        k = gate.evidence
-        keys_s = F.normalize(keys.s, dim=1) * k[0] + gate.state
-        weights = [keys_s, F.normalize(keys.c, dim=1) * k[1] + gate.context]
-        offset = gate.bias.expand(len(ids))
-        if match is not None:
-            favour, against = trust or (torch.zeros(len(ids)), torch.zeros(len(ids)))
-            weights.append(match.pieces.t() * (k[2] + favour).unsqueeze(1))
-            offset = offset + gate.prior(match) - against
-        self._weights = F.pad(torch.cat(weights, dim=1), (0, 0, 0, 1))  # [entries + 1, d + d_c + source]
-        self._offset = F.pad(offset, (0, 1))
 
+    @abstractmethod
     def shares(self, features: Features) -> Tensor:
         """theta * r: what each entry takes of the probability of its rivals. [rows, n, entries]"""
-        gate, (s, c, attention, *_) = self._gate, features
-        if isinstance(gate, PaperGate):
-            theta = torch.sigmoid(s @ gate.state + c @ gate.context + gate.bias)
-            similarity = gate.similarity[0] * (s @ self._s).abs() + gate.similarity[1] * (c @ self._c).abs()
-            return theta.unsqueeze(2) * torch.softmax(similarity, dim=2)
-        return self._beside_nothing(s, c, attention)[..., :-1]
 
-    def _beside_nothing(self, s: Tensor, c: Tensor, attention: Tensor) -> Tensor:
-        """The shares, and last what is left to the network. [..., entries + 1]"""
-        parts = [x / torch.linalg.vector_norm(x, 2, -1, True) for x in (s, c)]
-        if self.looks:
-            parts.append(attention)
-        # sigmoid(g + logsumexp e) * softmax(e), with g in every e: a softmax beside "copy nothing"
-        return F.linear(torch.cat(parts, -1), self._weights, self._offset).softmax(-1)
-
+    @abstractmethod
     def rivals(self, last: Tensor, offered: Sequence[Iterable[Copy]]) -> Tensor:
-        """See `Reader`. By the paper they are all that may come next."""
-        if isinstance(self._gate, PaperGate):
-            return torch.ones(len(last), 1, dtype=torch.bool, device=last.device)
-        rivals = self._direction.rivals(last)
-        for row, copies in enumerate(offered):
-            small = self._small_rivals(copies)
-            if small:
-                rivals[row, list(small)] = self._direction.begins(last[row])[list(small)]
-        return rivals
+        """See `Reader`."""
 
-    def _small_rivals(self, copies: Iterable[Copy]) -> frozenset[int]:
-        """Small words that these compete with all the same. Who pins one, or adds it by hand, means it
-        instead of others: "on" and not "about". And before "The Beatles" there is no other "the"."""
-        found: frozenset[int] = frozenset()
-        for copy in copies:
-            first, *rest = copy.spellings[0]
-            if self._direction.small(first):
-                found |= self._direction.small_words(like=first if rest else None)
-        return found
+    @abstractmethod
+    def _competes(self, pieces: Phrase, at: int, offered: Iterable[Copy]) -> bool:
+        """Does what is on offer compete with what stands here?"""
 
     def read(self, features: Features) -> list[list[Copy]]:
         """For each row the words worth copying with theta * r."""
-        if isinstance(self._gate, PaperGate):
-            shares = self.shares(features)[:, 0]
-        else:
-            beside = self._beside_nothing(*(x[:, 0] for x in features[:3]))
-            # At most steps nothing is worth copying, which the part left to the network tells at once.
-            if 1.0 - min(beside[:, -1].tolist()) < self._lowest:
-                return [[] for _ in range(len(beside))]
-            shares = beside[:, :-1]
+        return self._listed(self.shares(features)[:, 0])
+
+    def _listed(self, shares: Tensor) -> list[list[Copy]]:
         return [list(offered.values()) for offered in self._worthwhile(shares)]
 
     def _totals(self, shares: Tensor) -> Tensor:
@@ -301,7 +120,6 @@ class MemoryReader:
         """See `Reader`. A remembered word has its probability in whichever of its spellings stands there."""
         worthwhile = self._worthwhile(shares.flatten(0, 1))
         contested = self._contested(direction, features, worthwhile)
-        takes_all = isinstance(self._gate, PaperGate)
         width = shares.shape[1]
         mixed: list[list[float]] = logp.tolist()  # single numbers are looked at, for which tensors are slow
         theta = [[0.0] * len(row) for row in mixed]
@@ -317,8 +135,7 @@ class MemoryReader:
                 total = min(1.0, sum(copy.probability for copy in offered.values()))
                 if not total:
                     continue
-                stands = takes_all or direction.rival_stands(pieces, at)
-                rival = stands or pieces[at] in self._small_rivals(worth.values())
+                rival = self._competes(pieces, at, worth.values())
                 copy, length = self._standing(offered.values(), pieces, at)
                 if copy is None and not rival:
                     continue  # the memory has no say in it
@@ -420,6 +237,108 @@ class MemoryReader:
             if compared or not added or direction.vocabulary.begins(before):
                 return copy, len(spelling)
         return None, 0
+
+
+class EvidenceReader(MemoryReader):
+    """By the default gate: the evidence for each entry opens it."""
+
+    def __init__(
+        self,
+        direction: Direction,
+        gate: Gate,
+        keys: Keys,
+        spellings: Sequence[Spellings],
+        ids: Sequence[int],
+        *,
+        match: Match | None,
+        cut: float,
+        trust: Trust | None = None,
+    ) -> None:
+        super().__init__(direction, spellings, ids, match.times if match else (1,) * len(ids), cut)
+        self.looks = match is not None
+        self._lowest = float(self._least.min())
+        # One matrix product for the evidence and the gate of all entries: W_s and W_c stand beside every key.
+        # A last entry with evidence 0 stands for "copy nothing".
+        k = gate.evidence
+        keys_s = F.normalize(keys.s, dim=1) * k[0] + gate.state
+        weights = [keys_s, F.normalize(keys.c, dim=1) * k[1] + gate.context]
+        offset = gate.bias.expand(len(ids))
+        if match is not None:
+            favour, against = trust or (torch.zeros(len(ids)), torch.zeros(len(ids)))
+            weights.append(match.pieces.t() * (k[2] + favour).unsqueeze(1))
+            offset = offset + gate.prior(match) - against
+        self._weights = F.pad(torch.cat(weights, dim=1), (0, 0, 0, 1))  # [entries + 1, d + d_c + source]
+        self._offset = F.pad(offset, (0, 1))
+
+    def shares(self, features: Features) -> Tensor:
+        return self._beside_nothing(*features[:3])[..., :-1]
+
+    def read(self, features: Features) -> list[list[Copy]]:
+        beside = self._beside_nothing(*(x[:, 0] for x in features[:3]))
+        # At most steps nothing is worth copying, which the part left to the network tells at once.
+        if 1.0 - min(beside[:, -1].tolist()) < self._lowest:
+            return [[] for _ in range(len(beside))]
+        return self._listed(beside[:, :-1])
+
+    def _beside_nothing(self, s: Tensor, c: Tensor, attention: Tensor) -> Tensor:
+        """The shares, and last what is left to the network. [..., entries + 1]"""
+        parts = [x / torch.linalg.vector_norm(x, 2, -1, True) for x in (s, c)]
+        if self.looks:
+            parts.append(attention)
+        # sigmoid(g + logsumexp e) * softmax(e), with g in every e: a softmax beside "copy nothing"
+        return F.linear(torch.cat(parts, -1), self._weights, self._offset).softmax(-1)
+
+    def rivals(self, last: Tensor, offered: Sequence[Iterable[Copy]]) -> Tensor:
+        rivals = self._direction.rivals(last)
+        for row, copies in enumerate(offered):
+            small = self._small_rivals(copies)
+            if small:
+                rivals[row, list(small)] = self._direction.begins(last[row])[list(small)]
+        return rivals
+
+    def _competes(self, pieces: Phrase, at: int, offered: Iterable[Copy]) -> bool:
+        return self._direction.rival_stands(pieces, at) or pieces[at] in self._small_rivals(offered)
+
+    def _small_rivals(self, copies: Iterable[Copy]) -> frozenset[int]:
+        """Small words that these compete with all the same. Who pins one, or adds it by hand, means it
+        instead of others: "on" and not "about". And before "The Beatles" there is no other "the"."""
+        found: frozenset[int] = frozenset()
+        for copy in copies:
+            first, *rest = copy.spellings[0]
+            if self._direction.small(first):
+                found |= self._direction.small_words(like=first if rest else None)
+        return found
+
+
+class PaperReader(MemoryReader):
+    """As the paper has it: theta looks at no entry, and a copy competes with everything."""
+
+    def __init__(
+        self,
+        direction: Direction,
+        gate: PaperGate,
+        keys: Keys,
+        spellings: Sequence[Spellings],
+        ids: Sequence[int],
+        *,
+        cut: float,
+    ) -> None:
+        super().__init__(direction, spellings, ids, (1,) * len(ids), cut)
+        self._gate = gate
+        self._s = (keys.s / math.sqrt(keys.s.shape[1])).t().contiguous()
+        self._c = (keys.c / math.sqrt(keys.c.shape[1])).t().contiguous()
+
+    def shares(self, features: Features) -> Tensor:
+        gate, (s, c, *_) = self._gate, features
+        theta = torch.sigmoid(s @ gate.state + c @ gate.context + gate.bias)
+        similarity = gate.similarity[0] * (s @ self._s).abs() + gate.similarity[1] * (c @ self._c).abs()
+        return theta.unsqueeze(2) * torch.softmax(similarity, dim=2)
+
+    def rivals(self, last: Tensor, offered: Sequence[Iterable[Copy]]) -> Tensor:
+        return torch.ones(len(last), 1, dtype=torch.bool, device=last.device)
+
+    def _competes(self, pieces: Phrase, at: int, offered: Iterable[Copy]) -> bool:
+        return True
 
 
 class AgreedReaders(Readers):

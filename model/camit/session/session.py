@@ -25,15 +25,18 @@ from typing import Any, Literal, TypeVar
 import msgspec
 import torch
 
-from camit import plan as planning
-from camit.draft import Draft, Effort
-from camit.engine import Engine
 from camit.errors import Cancelled, InputError, SessionError
-from camit.events import Event, Result, Statistics, statistics
-from camit.gate import Keys
-from camit.journal import VERSION, Header, Journal, JournalWarning, snapshot_name
 from camit.learning import Knowledge, Lesson, OnlineLearner
-from camit.ledger import (
+from camit.memory import Known, MemoryEntry, MemorySnapshot, MemoryWeights, RevisionMemory
+from camit.memory.gate import Keys
+from camit.search.revise import Protocol, Settings
+from camit.search.threads import begin_with
+from camit.session import plan as planning
+from camit.session.draft import Draft, Effort
+from camit.session.engine import Engine
+from camit.session.events import Event, Result, Statistics, statistics
+from camit.session.journal import VERSION, Header, Journal, JournalWarning, snapshot_name
+from camit.session.ledger import (
     AnyRecord,
     Configured,
     Confirmed,
@@ -51,12 +54,10 @@ from camit.ledger import (
     Undo,
     Unlearned,
 )
-from camit.memory import Known, MemoryEntry, MemorySnapshot, MemoryWeights, RevisionMemory
-from camit.plan import Version
-from camit.search.revise import Protocol, Settings
+from camit.session.plan import Version
+from camit.session.worker import Steps, Worker
 from camit.text import normalise
 from camit.translator import Translator, check_beam
-from camit.worker import Steps, Worker
 
 T = TypeVar("T")
 STATES_KEPT = 4  # how many of the last changes of memory or weights may be lost without harm to those before
@@ -106,8 +107,7 @@ class Session:
         self.translator = translator.fork()
         self.student = translator.fork()
         self.worker = Worker()
-        # Or else it would begin with as many threads as some other session's worker uses at this moment.
-        self.worker.submit(partial(torch.set_num_threads, torch.get_num_threads()))
+        self.worker.submit(partial(begin_with, torch.get_num_threads()))
         # A session nobody holds any more lets its thread go, and its journal. (At the end of the process the
         # worker finishes its lesson first, and the system closes the journal.)
         weakref.finalize(self, self.worker.stop).atexit = False

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, groupby
 
-from camit.alignment import ANCHORS, Anchor, find_anchors, stretch
+from camit.memory.alignment import ANCHORS, Anchor, find_anchors
+from camit.memory.matching import stretch
 from camit.networks import Features
 from camit.search.problem import Phrase, Span
 from camit.text import UNK, says_something
