@@ -14,10 +14,9 @@ from collections.abc import Iterable
 import camit
 from camit.errors import CamitError
 from camit.interchange import Document, Sentence
-from camit.search.revise import Protocol
+from camit.search.revise import MAX_BEAM, Protocol
 from camit.session.events import Clock
 from camit.text import normalise
-from camit.translator import MAX_BEAM
 from camit_widget import protocol
 from camit_widget.problems import StaleError, WidgetError, describe
 

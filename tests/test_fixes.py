@@ -92,7 +92,7 @@ def test_a_phrase_is_offered_where_all_it_stands_for_stands(tmp_path: Path) -> N
     entries = remember_phrase(memory, "他在公园里看到了一只狗。", target, "spotted a hound")
     assert [(e.text, e.term) for e in entries] == [
         ("spotted a hound", "看到了一只狗"),
-        ("spotted", "看到了"),
+        ("spotted", "看到"),
         ("hound", "狗"),
     ]
     assert offered(memory, "那只狗很大。") == {"hound"}
@@ -220,3 +220,88 @@ def test_a_fix_that_no_decoder_expected_stands_for_its_source_word() -> None:
         assert [word for word, _ in session.memory.entries[-1].anchor] == ["公园"]
         for later in ("我们昨天在公园里看到了他。", "她昨天在公园里。", "公园很大。"):
             assert "garden" in session.open(later).text
+
+
+# What a fix stands for, and what it does not
+
+
+def taught(memory: RevisionMemory, source: str, target: str, phrase: str) -> dict[str, list[str]]:
+    """What is remembered of a phrase, and the source words it stands for."""
+    entries = remember_phrase(memory, source, target, phrase)
+    return {entry.text: [word for word, _ in entry.anchor] for entry in entries}
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "word", "negated", "others"),
+    [
+        ("我不同意。", "I disagree.", "disagree", "不同意", ["我同意他的看法。", "你同意吗？"]),
+        ("他不高兴。", "He's unhappy.", "unhappy", "不高兴", ["我很高兴见到你。", "她高兴吗？"]),
+        ("他不是很高兴。", "He's unhappy.", "unhappy", "不是很高兴", ["他很高兴。"]),
+        ("我不记得他的名字。", "I forgot his name.", "forgot", "不记得", ["我记得他的名字。"]),
+    ],
+)
+def test_a_fix_that_says_a_negation_comes_back_with_it_alone(
+    source: str, target: str, word: str, negated: str, others: list[str]
+) -> None:
+    memory = RevisionMemory(chinese())
+    assert taught(memory, source, target, word) == {word: [negated]}
+    for other in others:
+        assert offered(memory, other) == set()
+        assert translate(chinese(), other, memory) == translate(chinese(), other, None)
+    assert offered(memory, source) == {word}
+
+
+def test_a_fix_beside_a_negation_comes_back_without_it_too() -> None:
+    memory = RevisionMemory(chinese())
+    assert taught(memory, "他不高兴。", "He is not glad.", "glad") == {"glad": ["高兴"]}
+    assert offered(memory, "她很高兴。") == {"glad"}
+
+
+def test_a_word_is_not_offered_where_what_is_known_of_its_negation_stands() -> None:
+    memory = RevisionMemory(chinese())
+    remember_phrase(memory, "我不记得他的名字。", "I forgot his name.", "forgot")
+    remember_phrase(memory, "我记得那座教堂。", "I recall that church.", "recall")
+    assert offered(memory, "你不记得我。") == {"forgot"}
+    assert offered(memory, "你记得我。") == {"recall"}
+
+
+def test_names_that_were_typed_together_come_back_one_by_one() -> None:
+    memory = RevisionMemory(chinese())
+    pair = "Wang Jianguo and Li Xiuying"
+    names = taught(memory, "王建国和李秀英结婚了。", f"{pair} got married.", f"{pair} got married")
+    assert names["Wang Jianguo"] == ["王建国"] and names["Li Xiuying"] == ["李秀英"]
+    assert offered(memory, "李秀英很漂亮。") == {"Li Xiuying"}
+    assert offered(memory, "王建国走了。") == {"Wang Jianguo"}
+    assert "Li Xiuying" in translate(chinese(), "李秀英很漂亮。", memory)
+
+
+def test_a_name_has_no_possessive() -> None:
+    memory = RevisionMemory(chinese())
+    target = "Zhang Wei's mother is a teacher."
+    assert taught(memory, "张伟的妈妈是老师。", target, "Zhang Wei's") == {"Zhang Wei": ["张伟"]}
+    remember_phrase(memory, "张伟的妈妈是老师。", target, "teacher")
+    assert [entry.refused for entry in memory.entries if entry.text == "Zhang Wei"] == [0]
+    assert translate(chinese(), "我喜欢张伟。", memory) == "I like Zhang Wei."
+
+
+def test_another_form_of_a_word_does_not_speak_against_it() -> None:
+    memory = RevisionMemory(chinese())
+    word = memory.add("关闭", "close")
+    other = memory.add("关闭", "lock")
+    remember_phrase(memory, "他关闭了大门。", "He closed the gate.", "gate")
+    assert (memory[word.id].agreed, memory[word.id].refused) == (0, 0)
+    assert memory[other.id].refused == 1
+
+
+def test_a_phrasal_verb_is_remembered_whole() -> None:
+    memory = RevisionMemory(chinese())
+    assert taught(memory, "请打开收音机。", "Please turn on the radio.", "turn on") == {"turn on": ["打开"]}
+
+
+def test_a_word_nobody_can_place_is_remembered_with_its_neighbour() -> None:
+    memory = RevisionMemory(chinese())
+    target = "Before closing the main valve, please check the pressure gauge."
+    known = taught(memory, "关闭主阀门之前，请检查压力表。", target, target.rstrip("."))
+    assert known["pressure gauge"] == ["压力表"] and "gauge" not in known
+    assert "gauge" not in " ".join(offered(memory, "阀门坏了。"))
+    assert "pressure gauge" in translate(chinese(), "压力表坏了。", memory)

@@ -550,6 +550,21 @@ def test_records_that_do_not_fit_are_refused(place: Path) -> None:
     refuse(place, "which is confirmed|not there")
 
 
+@pytest.mark.parametrize(("name", "value"), [("beam", 10**6), ("stability", -7)])
+def test_settings_that_cannot_be_are_refused_with_their_line(place: Path, name: str, value: float) -> None:
+    with camit.Session.restore(place, toy()) as session:
+        session.configure(beam=2)
+    *before, last = lines(place)
+
+    def change(line: dict[str, object]) -> None:
+        settings = line["settings"]
+        assert isinstance(settings, dict)
+        settings[name] = value
+
+    (place / FILE).write_bytes(b"".join([*before, resealed(last, change)]))
+    refuse(place, rf"line {len(before) + 1} .*{name}")
+
+
 def test_a_snapshot_outside_the_directory_is_refused(place: Path) -> None:
     whole = lines(place)
     last = max(n for n, line in enumerate(whole) if b'"is":"learned"' in line)

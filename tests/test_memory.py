@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import msgspec
 import numpy as np
@@ -414,6 +415,20 @@ def test_an_entry_that_cannot_be_is_refused_before_it_is_read(wrong: dict[str, o
     stored["entries"][0] |= wrong
     with pytest.raises(SessionError, match="revision memory"):
         MemorySnapshot.from_bytes(json.dumps(stored).encode(), translator)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"pinned": "x"}, {"text": 5}, {"created": math.nan}, {"id": 21.5}, {"anchor": (("猫", math.inf),)}],
+    ids=str,
+)
+def test_what_could_not_be_stored_is_not_put_back(wrong: dict[str, object]) -> None:
+    memory = RevisionMemory(tiny_translator())
+    entry = memory.add("猫", "cat")
+    for other in (msgspec.structs.replace(entry, **{"id": 9, **wrong}), None, 5):
+        with pytest.raises(InputError, match="no entry of a memory"):
+            memory.put_back(other)  # type: ignore[arg-type]
+    assert memory.entries == (entry,)
 
 
 def test_who_adds_to_a_memory_full_of_pinned_entries_is_told() -> None:

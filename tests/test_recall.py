@@ -554,6 +554,26 @@ def test_a_recalled_word_says_from_which_draft_it_is() -> None:
         assert all(token.recalled == 0.0 for token in session.open(SOURCE).tokens)
 
 
+def test_a_sentence_that_was_confirmed_comes_back_as_it_was() -> None:
+    twin, wording = "我记得他的名字。", "His name I do recall."
+    with camit.Session(chinese(), memory=False) as session:
+        draft = session.open(twin)
+        draft.replace((0, len(draft.tokens)), wording)
+        session.confirm(draft)
+        session.confirm(session.open("我不记得他的名字。"))
+        again = session.open(twin)
+        assert again.text == wording and not again.confirmed
+        assert {token.recalled_from for token in again.tokens} == {draft.id}
+        assert {token.recalled for token in again.tokens} == {1.0}
+        again.replace((0, len(again.tokens)), "I remember his name.")
+        session.confirm(again)
+        assert session.open(twin).text == "I remember his name."  # as it was confirmed last
+        session.undo_confirm()
+        assert session.open(twin).text == wording
+        session.learning.reset()
+        assert session.open(twin).text == chinese().translate(twin).text
+
+
 def test_without_learning_no_word_is_recalled() -> None:
     with camit.Session(chinese(), learning=False) as session:
         session.confirm(session.open(SOURCE))

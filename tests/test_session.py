@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -713,6 +714,16 @@ def test_a_draft_of_another_session_is_refused(session: camit.Session) -> None:
             with pytest.raises(SessionError, match="another session"):
                 ask(foreign)
     assert mine.confirmed and mine.source == CAT
+
+
+@pytest.mark.parametrize("stability", [np.float64(0.5), True, "x", float("nan"), 1.5])
+def test_a_stability_that_could_not_be_saved_is_refused(session: camit.Session, stability: object) -> None:
+    before = session.settings
+    with pytest.raises(InputError, match="stability"):
+        session.configure(stability=stability)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="stability"):
+        camit.Session(toy(), stability=stability)  # type: ignore[arg-type]
+    assert session.settings == before
 
 
 def test_switches_are_true_or_false(session: camit.Session) -> None:

@@ -47,6 +47,11 @@ _SMALL_ENGLISH = """
     to for by with from about into over out off up down my your his her our their its is are was were be been
     am isn wasn has have had do does did don didn will would won can could should"""
 SMALL_WORDS = {"en": frozenset(_SMALL_ENGLISH.split())}
+# Negations: signs of words in a language without spaces, words in others. Without a list nothing is known.
+NEGATIONS = {
+    "zh": frozenset("不没别未勿非无莫"),
+    "en": frozenset(("not", "no", "never", "without", "cannot", "nor", "neither")),
+}
 # How people write a language: Chinese and Japanese put no space between words.
 UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th"})
 # How sacrebleu cuts text of a language into words for BLEU; others as it does by default.
@@ -383,6 +388,14 @@ class Vocabulary(ABC):
 def says_something(word: str) -> bool:
     """A word, as opposed to a punctuation mark."""
     return any(map(str.isalnum, word))
+
+
+def negates(word: str, language: str) -> bool:
+    """Is a negation in this word of a source?"""
+    known = NEGATIONS.get(language, frozenset())
+    if language in UNSPACED_LANGUAGES:
+        return not known.isdisjoint(word)
+    return word.lower() in known or word.lower().replace("\u2019", "'").endswith("n't")
 
 
 def detokenise(words: Iterable[tuple[str, bool]]) -> str:

@@ -18,13 +18,12 @@ from camit.checkpoint import Checkpoint, digest_of, load_checkpoint
 from camit.errors import InputError
 from camit.search.problem import Phrase, Readers
 from camit.search.recall import NOBODY, Recall
-from camit.search.revise import Searcher, Settings
+from camit.search.revise import Searcher, Settings, check_beam
 from camit.search.scoring import Directions, Readings, Sources, read_sources, recollections
 from camit.text import Word, detokenise, normalise, screen_words
 from camit.tokens import SourceToken, Token
 
 T = TypeVar("T")
-MAX_BEAM = 64
 # The longest source, in pieces, the model is asked to read at once; a longer one is an error that says so.
 MAX_SOURCE_PIECES = 400
 
@@ -271,11 +270,6 @@ def recalled_word(word: Word, directions: Sequence[Sequence[tuple[float, int]]])
     total = min(1.0, sum(said.values(), 0.0))
     draft = max(said, key=said.__getitem__, default=NOBODY)
     return total, draft if total > 0.5 and draft != NOBODY else None
-
-
-def check_beam(beam: object) -> None:
-    if isinstance(beam, bool) or not isinstance(beam, int) or not 1 <= beam <= MAX_BEAM:
-        raise InputError(f"beam must be a whole number from 1 to {MAX_BEAM}, not {beam!r}.")
 
 
 def load(name_or_directory: str | os.PathLike[str]) -> Translator:

@@ -25,8 +25,9 @@ def translate(
     ] = None,
 ) -> None:
     """Translate standard input, one sentence a line; an empty line stays empty."""
+    from camit.search.revise import check_beam
     from camit.text import normalise
-    from camit.translator import check_beam, load
+    from camit.translator import load
 
     check_beam(beam)
     if json is not None:

@@ -45,7 +45,8 @@ def bench(
     """Time opening, revising and asking for alternatives, for sentences of 10, 20 and 40 words."""
     import torch
 
-    from camit.translator import check_beam, load
+    from camit.search.revise import check_beam
+    from camit.translator import load
 
     check_beam(beam)
     if json is not None:

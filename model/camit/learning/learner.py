@@ -317,6 +317,13 @@ class OnlineLearner:
         seconds = time.perf_counter() - started
         return self._note(Lesson(accepted, before, after, change.both, seconds, reason, draft))
 
+    def recalled_as(self, source_ids: Sequence[int]) -> int | None:
+        """The draft that this very source was confirmed as, if that is recalled."""
+        for kept in self._sentences:
+            if kept.source == tuple(source_ids):
+                return None if kept.draft == NOBODY else kept.draft
+        return None
+
     def snapshot(self) -> Knowledge:
         """The exact state; cheap, since weights are never changed in place."""
         return Knowledge(self._state(), self._sentences, self._lessons, self._next_replay)

@@ -13,7 +13,7 @@ but what a person sees in the memory, and takes away as a glossary, is the right
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,7 +22,7 @@ from torch import Tensor
 from camit.networks import Features
 from camit.search.problem import Phrase, Span
 from camit.search.scoring import follow
-from camit.text import UNK, says_something, screen_words
+from camit.text import UNK, negates, says_something, screen_words
 from camit.translator import Translator
 
 Anchor = tuple[str, float]
@@ -31,6 +31,10 @@ LIKELY = 5  # source words that are left out one by one, to see which of them a 
 # What a word counts as losing without one of its source words, in log-probability, at least: a word that a
 # decoder finds improbable anyway hardly gets more so without its own source word, and attention has to tell.
 MISSED = 0.1
+# What a word loses without a negation right before its source word, at least, if it says the negation, too:
+# "disagree" for 不同意 loses 2.0, "unhappy" for 不高兴 5.8; but "agree" 0.3 and "glad" -0.3, for a "not"
+# stands beside them.
+NEGATED, BEFORE = 1.5, 2  # so many words before it, at most
 READ_STEP = 16  # sentences read at once
 
 
@@ -104,13 +108,45 @@ def find_anchors(
     # Of a word outside a word list decoders know only that it is unknown, so they cannot miss it.
     listed = len(translator.target_vocabulary)
     known = [span for span in likely if max(pieces[slice(*span)]) < listed]
-    words = sorted(set().union(*(likely[span] for span in known)))
+    negations = {word for word in alignment.words if negates(word, translator.source_language)}
+    words = sorted(negations.union(*(likely[span] for span in known)))
     needed = _needed(translator, alignment.words, source, ids, pieces, known, words) if known else []
     found = dict(likely)
     for span, missed in zip(known, needed, strict=True):
         weights = likely[span]
         found[span] = {word: weight * max(missed[word], MISSED) for word, weight in weights.items()}
-    return [strongest(found[span]) for span in spans]
+    anchors = {span: strongest(found[span]) for span in likely}
+    for span, missed in zip(known, needed, strict=True):
+        said = {word for word in negations if missed[word] >= NEGATED}
+        anchors[span] = _with_negations(alignment.words, anchors[span], said)
+    vocabulary = translator.source_vocabulary
+    common = {word for word in alignment.words if vocabulary.is_common(vocabulary.encode(word))}
+    return [_without_small(anchors[span], common) for span in spans]
+
+
+def _without_small(anchors: tuple[Anchor, ...], small: Collection[str]) -> tuple[Anchor, ...]:
+    """Small words beside others say nothing: what stands for 结婚了 does not stand for every 了."""
+    return tuple(anchor for anchor in anchors if anchor[0] not in small) or anchors
+
+
+def _with_negations(
+    words: Sequence[str], anchors: Sequence[Anchor], negations: Collection[str]
+) -> tuple[Anchor, ...]:
+    """Anchors together with those of these negations that stand right before them: who writes "disagree" for
+    不同意 does not mean 同意."""
+
+    def negated(word: str) -> str:
+        for at, here in enumerate(words):
+            for before in range(max(0, at - BEFORE), at):
+                if here == word and words[before] in negations:
+                    return "".join(words[before : at + 1])
+        return word
+
+    whole = [(negated(word), weight) for word, weight in anchors]
+    longer = [text for text, _ in whole if text not in words]
+    return tuple(
+        (text, w) for text, w in whole if not any(text != other and text in other for other in longer)
+    )
 
 
 def _needed(

@@ -1,33 +1,36 @@
 """What of a person's fixes is remembered, and for which source words it stands.
 
-A single word stands for the source words that `alignment.py` finds. Where its neighbour, which was right,
-stands for the same one and more surely, the two are remembered together: who puts "older" before "brother"
-does not mean that 哥哥 is "older". A phrase goes from the first of its rarer words to the last. Once begun,
-it is written to its end, so it stands for all the source text that its words look at, and is offered nowhere
-else: or else "said he was dead" would come for 说他没死. Where nobody knows what a name in it stands for, it
-is not remembered: or else "surname is Guo" would come for every 姓.
+A single word stands for the source words that `alignment.py` finds; where nobody is sure, for all the text
+from the first of them to the last. Where its neighbour, which was right, stands for the same one and more
+surely, the two are remembered together: who puts "older" before "brother" does not mean that 哥哥 is
+"older". A phrase goes from the first of its rarer words to the last, and to small ones behind that stand for
+the same: "turn on". Once begun, it is written to its end, so it stands for all the source text that its words
+look at, and is offered nowhere else: or else "said he was dead" would come for 说他没死. Where nobody knows
+what a name in it stands for, it is not remembered: or else "surname is Guo" would come for every 姓.
 
 Of its rarer words, those that are new and take several pieces, as names do, are remembered on their own, too,
 if they do not stand for the same as the phrase; those side by side that stand for one source word, together.
+Capitals side by side are one name, unless each surely stands for a word of its own; and 's is no part of it.
 A phrase that looks at more than a few source words, as when a sentence is typed anew, is remembered by its
 new rarer words alone, and one in which none is new not at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from itertools import chain, groupby
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain, groupby, pairwise
 
 from camit.memory.alignment import ANCHORS, Anchor, find_anchors
 from camit.memory.matching import stretch
 from camit.networks import Features
 from camit.search.problem import Phrase, Span
-from camit.text import UNK, says_something
+from camit.text import UNK, Vocabulary, says_something
 from camit.translator import Translator
 
 # How surely a word stands for a source word, at least: a name, to be remembered in a phrase; the neighbour of
 # a fix, to be remembered with it. Words that the model knows well have more than 1, see `find_anchors`.
 PLACED, SURE = 0.1, 1.0
+POSSESSIVE = ("'s", "\u2019s")
 
 
 def anchored_fixes(
@@ -41,84 +44,187 @@ def anchored_fixes(
 ) -> dict[Span, tuple[Anchor, ...]]:
     """What to remember of these slices of a translation, with the source words it stands for; `known` are
     words that the machine's own draft had."""
-    vocabulary, language = translator.target_vocabulary, translator.source_language
-    source_vocabulary = translator.source_vocabulary
-    words = [(w.start, w.stop) for w in vocabulary.words(pieces) if says_something(w.text)]
-    inside = [[word for word in words if start <= word[0] < stop] for start, stop in spans]
-    fixed = set(chain(*inside))
-    right = [
-        (start, stop)
-        for start, stop in words
-        if (start, stop) not in fixed
-        and UNK not in vocabulary.feed(pieces[start:stop])
-        and not vocabulary.is_common(pieces[start:stop])
-    ]
-    beside = {
-        (start, stop): [word for word in right if word[1] == start or word[0] == stop]
-        for start, stop in dict.fromkeys(chain(*inside))
-    }
-    asked = list(dict.fromkeys([*beside, *chain(*beside.values())]))
-    found = find_anchors(translator, source, source_ids, pieces, asked, read)
-    anchors = dict(zip(asked, found, strict=True))
-    anchored: dict[Span, tuple[Anchor, ...]] = {}
 
-    def special(word: Phrase) -> bool:  # it takes several pieces, however frequent they are
-        return vocabulary.rarity(word) == 1.0
+    def find(asked: Sequence[Span]) -> list[tuple[Anchor, ...]]:
+        return find_anchors(translator, source, source_ids, pieces, asked, read)
 
-    def rare(word: Phrase) -> bool:
-        return special(word) or not vocabulary.is_common(word)
+    return _Fixes(translator, source, pieces, spans, known, find).anchored
 
-    def stands_for(part: Sequence[Span]) -> list[str]:
-        return list(dict.fromkeys(anchor[0] for word in part for anchor in anchors[word][:1]))
 
-    def named(word: Span) -> bool:
-        text = vocabulary.decode(pieces[slice(*word)])
-        return text != text.lower()
+class _Fixes:
+    """The words of a confirmed sentence, and what becomes of those that a person wrote."""
 
-    def placed(word: Span) -> bool:
-        return any(sure >= PLACED for _, sure in anchors[word][:1])
+    def __init__(
+        self,
+        translator: Translator,
+        source: str,
+        pieces: Phrase,
+        spans: Sequence[Span],
+        known: Collection[Span],
+        find: Callable[[Sequence[Span]], list[tuple[Anchor, ...]]],
+    ) -> None:
+        self.anchored: dict[Span, tuple[Anchor, ...]] = {}
+        self._source, self._language = source, translator.source_language
+        self._source_vocabulary = translator.source_vocabulary
+        self._vocabulary, self._pieces = translator.target_vocabulary, pieces
+        saying = [w for w in self._vocabulary.words(pieces) if says_something(w.text)]
+        words = [without_possessive(self._vocabulary, pieces, (w.start, w.stop)) for w in saying]
+        inside = [[word for word in words if start <= word[0] < stop] for start, stop in spans]
+        fixed = set(chain(*inside))
+        right = [
+            word
+            for word in words
+            if word not in fixed
+            and UNK not in self._vocabulary.feed(pieces[slice(*word)])
+            and not self._vocabulary.is_common(pieces[slice(*word)])
+        ]
+        self._beside = {
+            (start, stop): [word for word in right if word[1] == start or word[0] == stop]
+            for start, stop in dict.fromkeys(chain(*inside))
+        }
+        asked = list(dict.fromkeys([*self._beside, *chain(*self._beside.values())]))
+        self._anchors = dict(zip(asked, find(asked), strict=True))
+        pairs = [
+            (one[0], other[1])
+            for mine in inside
+            for one, other in pairwise(mine)
+            if one[1] == other[0] and not any(self._named(w) or not self._rare(w) for w in (one, other))
+        ]
+        together = dict(zip(pairs, find(pairs), strict=True))
+        inside = [self._with_names_whole(self._with_compounds(mine, together)) for mine in inside]
+        whole = [word for word in dict.fromkeys(chain(*inside)) if word not in self._anchors]
+        self._anchors |= zip(whole, find(whole), strict=True)
+        self._claimed = {
+            anchor[0]: word for word in dict.fromkeys(chain(*inside)) for anchor in self._surely(word)
+        }
+        starts = {start for start, _ in known}  # of words; a name is known if all of it is
+        unknown = [word for word in fixed if word[0] not in starts]
+        for mine in filter(None, inside):
+            new = [m for m in mine if len(mine) == 1 or any(m[0] <= w[0] < m[1] for w in unknown)]
+            self._remember_of(mine, new)
 
-    def says_more_of(word: Span) -> Span | None:
+    def _surely(self, word: Span) -> tuple[Anchor, ...]:
+        """What it stands for, if that is one thing, and sure."""
+        anchors = self._anchors[word]
+        return anchors[:1] if anchors and anchors[0][1] >= SURE else ()
+
+    def _with_compounds(
+        self, words: Sequence[Span], together: Mapping[Span, tuple[Anchor, ...]]
+    ) -> list[Span]:
+        """A word that nobody can place alone, as one with its neighbour: "pressure gauge"."""
+        whole: list[Span] = []
+        for word in words:
+            pair = (whole[-1][0], word[1]) if whole else word
+            anchors = together.get(pair, ())
+            if len(anchors) == 1 and anchors[0][1] >= SURE:
+                parts = self._surely(whole[-1]), self._surely(word)
+                if [part[0][0] for part in parts if part] == [anchors[0][0]]:
+                    whole[-1] = pair
+                    self._anchors[pair] = anchors
+                    continue
+            whole.append(word)
+        return whole
+
+    def _with_names_whole(self, words: Sequence[Span]) -> list[Span]:
+        """Capitals side by side as one word."""
+        whole: list[Span] = []
+        tops: list[Anchor | None] = []  # what the last word of each stands for
+        for word in words:
+            top = next(iter(self._anchors[word]), None)
+            if whole and whole[-1][1] == word[0] and self._named(whole[-1]) and self._named(word):
+                last = tops[-1]
+                apart = last and top and last[0] != top[0] and min(last[1], top[1]) >= SURE
+                if not apart:
+                    whole[-1] = (whole[-1][0], word[1])
+                    tops[-1] = max(filter(None, (last, top)), key=lambda a: a[1], default=None)
+                    continue
+            whole.append(word)
+            tops.append(top)
+        return whole
+
+    def _remember_of(self, mine: Sequence[Span], new: Collection[Span]) -> None:
+        """What is worth it of the words of one fix."""
+        rarer = [word for word in mine if self._rare(word)]
+        first, last = (rarer[0], rarer[-1]) if rarer else (mine[0], mine[-1])
+        phrase = self._with_particles([word for word in mine if first <= word <= last], mine)
+        many = len(self._stand_for(phrase)) > ANCHORS
+        if not rarer or any(word in new for word in rarer):
+            self._remember(phrase, self._stand_for(phrase))
+        for looked_at, run in groupby(rarer, lambda word: self._stand_for([word])):
+            fixes = [word for word in run if word in new and (many or self._special(word))]
+            if fixes and looked_at != self._stand_for(phrase):
+                part = [word for word in phrase if fixes[0] <= word <= fixes[-1]]
+                self._remember(self._with_particles(part, mine) if many else part, looked_at)
+
+    def _with_particles(self, part: list[Span], mine: Sequence[Span]) -> list[Span]:
+        """Small words right behind it that surely stand for the same."""
+        for word in mine:
+            if word[0] == part[-1][1] and not self._rare(word):
+                theirs, sure = next(iter(self._anchors[word]), ("", 0.0))
+                if sure >= SURE and self._stand_for(part[-1:]) == [theirs]:
+                    part = [*part, word]
+        return part
+
+    def _remember(self, part: Sequence[Span], looked_at: Sequence[str]) -> None:
+        if len(part) > 1:
+            if 0 < len(looked_at) <= ANCHORS and (
+                all(map(self._named, part)) or all(self._placed(w) for w in part if self._special(w))
+            ):
+                self.anchored[part[0][0], part[-1][1]] = self._all_of(looked_at)
+            return
+        [word] = part
+        other = self._says_more_of(word)
+        if other is None:
+            anchors = self._anchors[word]
+            if len(anchors) > 1 and not self._surely(word):  # what others surely stand for, it does not
+                left = tuple(a for a in anchors if self._claimed.get(a[0], word) == word)
+                anchors = left[:1] if len(left) == 1 else self._all_of([text for text, _ in anchors])
+            self.anchored[word] = anchors
+        elif self._placed(word):  # or else the source does not say it: "new teacher" for 老师
+            (start, _), (_, stop) = sorted((word, other))
+            self.anchored[start, stop] = self._anchors[word][:1]
+
+    def _all_of(self, looked_at: Sequence[str]) -> tuple[Anchor, ...]:
+        return ((stretch(self._source, self._language, looked_at), 1.0),)
+
+    def _says_more_of(self, word: Span) -> Span | None:
         """The neighbour of a fix that stands for the same source word, and more surely. Names speak for
         themselves, and small words for nothing."""
-        if named(word) or vocabulary.is_common(pieces[slice(*word)]):
+        if self._named(word) or self._vocabulary.is_common(self._pieces[slice(*word)]):
             return None
-        for source_word, sureness in anchors[word][:1]:
-            if source_vocabulary.is_common(source_vocabulary.encode(source_word)):
+        for source_word, sureness in self._anchors[word][:1]:
+            if self._source_vocabulary.is_common(self._source_vocabulary.encode(source_word)):
                 continue
-            for other in beside[word]:
+            for other in self._beside.get(word, ()):
                 if any(
                     theirs == source_word and more > max(sureness, SURE)
-                    for theirs, more in anchors[other][:1]
+                    for theirs, more in self._anchors[other][:1]
                 ):
                     return other
         return None
 
-    def remember(part: Sequence[Span], looked_at: Sequence[str]) -> None:
-        if len(part) > 1:
-            if 0 < len(looked_at) <= ANCHORS and (
-                all(map(named, part)) or all(placed(w) for w in part if special(pieces[slice(*w)]))
-            ):
-                anchored[part[0][0], part[-1][1]] = ((stretch(source, language, looked_at), 1.0),)
-            return
-        [word] = part
-        other = says_more_of(word)
-        if other is None:
-            anchored[word] = anchors[word]
-        elif placed(word):  # or else the source does not say it: "new teacher" for 老师
-            (start, _), (_, stop) = sorted((word, other))
-            anchored[start, stop] = anchors[word][:1]
+    def _special(self, word: Span) -> bool:  # it takes several pieces, however frequent they are
+        return self._vocabulary.rarity(self._pieces[slice(*word)]) == 1.0
 
-    for mine in filter(None, inside):
-        rarer = [word for word in mine if rare(pieces[slice(*word)])]
-        first, last = (rarer[0], rarer[-1]) if rarer else (mine[0], mine[-1])
-        phrase = [word for word in mine if first <= word <= last]
-        new = [word for word in rarer if len(mine) == 1 or word not in known]
-        many = len(stands_for(phrase)) > ANCHORS
-        if new or not rarer:
-            remember(phrase, stands_for(phrase))
-        for looked_at, run in groupby(rarer, lambda word: stands_for([word])):
-            fixes = [word for word in run if word in new and (many or special(pieces[slice(*word)]))]
-            if fixes and looked_at != stands_for(phrase):
-                remember([word for word in phrase if fixes[0] <= word <= fixes[-1]], looked_at)
-    return anchored
+    def _rare(self, word: Span) -> bool:
+        return self._special(word) or not self._vocabulary.is_common(self._pieces[slice(*word)])
+
+    def _stand_for(self, part: Sequence[Span]) -> list[str]:
+        return list(dict.fromkeys(anchor[0] for word in part for anchor in self._anchors[word][:1]))
+
+    def _named(self, word: Span) -> bool:
+        text = self._vocabulary.decode(self._pieces[slice(*word)])
+        return text != text.lower()
+
+    def _placed(self, word: Span) -> bool:
+        return any(sure >= PLACED for _, sure in self._anchors[word][:1])
+
+
+def without_possessive(vocabulary: Vocabulary, pieces: Phrase, word: Span) -> Span:
+    """A word without its 's, if that has pieces of its own: in "Wei's mother" somebody's name is Wei."""
+    start, stop = word
+    text = vocabulary.decode(pieces[start:stop])
+    for end in range(start + 1, stop):
+        if text[:-2] == vocabulary.decode(pieces[start:end]) and text[-2:] in POSSESSIVE:
+            return start, end
+    return word

@@ -34,21 +34,22 @@ class Match:
         return Match(self.pieces[:, chosen], self.found[chosen], self.rarity[chosen], times)
 
 
-def stretch(source: str, language: str, words: Iterable[str]) -> str:
-    """The shortest text of a source, without spaces, that has all these words of it."""
+def stretch(source: str, language: str, texts: Iterable[str]) -> str:
+    """The shortest text of a source, without spaces, that has all of these: words of it, or several."""
     shown = [word for word, _ in screen_words(source, language)]
-    ends = list(accumulate(map(len, shown)))
+    edges = list(accumulate(map(len, shown), initial=0))
+    whole = "".join(shown)
     places = [
-        [(end - len(word), end) for other, end in zip(shown, ends, strict=True) if other == word]
-        for word in words
+        [(at, at + len(text)) for at in edges if whole.startswith(text, at) and at + len(text) in edges]
+        for text in texts
     ]
     spans = []
     for start, _ in sorted(chain(*places)):
-        nearest = [bisect_left(each, (start, start)) for each in places]  # of each word, from here on
+        nearest = [bisect_left(each, (start, start)) for each in places]  # of each, from here on
         if all(at < len(each) for at, each in zip(nearest, places, strict=True)):
             spans.append((start, max(each[at][1] for at, each in zip(nearest, places, strict=True))))
     start, stop = min(spans, key=lambda span: span[1] - span[0])
-    return "".join(shown)[start:stop]
+    return whole[start:stop]
 
 
 class Characters:

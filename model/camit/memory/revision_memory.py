@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -44,6 +45,7 @@ MOST_AGREED = 3  # later sentences that count for an entry
 # Entries that are read for one sentence, so that it takes no longer: with the same word, and in all. What is
 # pinned or was added by hand comes on top.
 READ_OF_A_WORD, READ = 8, 48
+AKIN = 4  # letters that forms of one word begin with, at least
 
 
 @dataclass(frozen=True)
@@ -223,6 +225,10 @@ class RevisionMemory:
 
     def put_back(self, entry: MemoryEntry) -> None:
         """Remember an entry that was removed, exactly as it was, in its place among the others."""
+        try:  # nothing may get in that could not be stored and come back
+            msgspec.json.decode(msgspec.json.encode(entry), type=MemoryEntry)
+        except (msgspec.MsgspecError, TypeError) as error:
+            raise InputError(f"this is no entry of a memory ({error}); give one it had.") from error
         if any(known.id == entry.id for known in self._entries):
             raise InputError(f"the memory holds entry {entry.id} already.")
         if entry.id < 1:
@@ -469,16 +475,20 @@ class RevisionMemory:
     def _compare(self, source: str, target_pieces: Phrase) -> None:
         """A confirmed sentence speaks for or against every entry whose source word it has."""
         characters = Characters(source, self._translator.source_language)
-        said = _spaced(word.text for word in self._translator.target_vocabulary.words(target_pieces))
-
+        vocabulary = self._translator.target_vocabulary
+        words = [word.text.lower() for word in vocabulary.words(target_pieces)]
+        said = _spaced(words), _spaced(word.removesuffix("'s").removesuffix("\u2019s") for word in words)
         found = characters.find_all(word for entry in self._entries for word, _ in entry.anchor)
         places = meant(found, (e.anchor for e in self._entries if self._worth_reading(e)))
 
         def judged(entry: MemoryEntry) -> MemoryEntry:
             if not any(word in places for word, _ in entry.anchor[:1]):
                 return entry
-            if _spaced(word.text for word in self._translator.target_vocabulary.words(entry.pieces)) in said:
+            mine = [word.text.lower() for word in vocabulary.words(entry.pieces)]
+            if any(_spaced(mine) in text for text in said):
                 return msgspec.structs.replace(entry, agreed=entry.agreed + 1)
+            if any(_akin(mine[-1], word) for word in words):
+                return entry  # "closes" says nothing against "close"
             return msgspec.structs.replace(entry, refused=entry.refused + 1)
 
         self._entries = tuple(map(judged, self._entries))
@@ -574,5 +584,11 @@ def _experience(entry: MemoryEntry) -> int:
 
 
 def _spaced(words: Iterable[str]) -> str:
-    """Words in small letters, ready to be found among others."""
-    return f" {' '.join(words)} ".lower()
+    """Words ready to be found among others."""
+    return f" {' '.join(words)} "
+
+
+def _akin(one: str, other: str) -> bool:
+    """Are they forms of one word, by their beginnings?"""
+    same = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other, strict=False)))
+    return same >= max(AKIN, min(len(one), len(other)) - 1)

@@ -41,6 +41,14 @@ TRIED = 8  # sentences that are read for each of them
 READ_AT_ONCE = 2_000  # pieces of whole sentences; with a vocabulary of 8,000 their scores take 64 MB
 
 
+MAX_BEAM = 64
+
+
+def check_beam(beam: object) -> None:
+    if isinstance(beam, bool) or not isinstance(beam, int) or not 1 <= beam <= MAX_BEAM:
+        raise InputError(f"beam must be a whole number from 1 to {MAX_BEAM}, not {beam!r}.")
+
+
 @dataclass(frozen=True)
 class Settings:
     """How a revision is searched.
@@ -57,8 +65,9 @@ class Settings:
             raise InputError(
                 f"unknown protocol {self.protocol!r}; choose one of {', '.join(get_args(Protocol))}."
             )
-        if not 0.0 <= self.stability <= 1.0:
-            raise InputError(f"stability must lie between 0 and 1, not {self.stability!r}.")
+        check_beam(self.beam)
+        if type(self.stability) not in (int, float) or not 0.0 <= self.stability <= 1.0:
+            raise InputError(f"stability must be a number between 0 and 1, not {self.stability!r}.")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -54,6 +54,12 @@ class Engine:
         if not tokens:
             raise InputError(f"the model has no words for {source!r}; put it another way.")
         return Version(pieces, tokens)
+
+    def again(self, source: str, pieces: Phrase, draft: int, settings: Settings) -> Version:
+        """A sentence that was confirmed as this, by that draft."""
+        read = self._read(source)
+        tokens = self._tokens(read, pieces, self._searcher(read, settings))
+        return Version(pieces, tuple(replace(t, recalled=1.0, recalled_from=draft) for t in tokens))
 
     def revise(self, source: str, version: Version, plan: Plan, settings: Settings) -> Version:
         """Search what a plan asks for."""

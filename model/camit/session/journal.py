@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from camit.checkpoint import write_atomically
-from camit.errors import SessionError
+from camit.errors import InputError, SessionError
 from camit.session.ledger import AnyRecord, File
 
 try:
@@ -317,7 +317,7 @@ def _decode(path: Path, n: int, raw: bytes) -> AnyRecord:
     try:
         record: AnyRecord = msgspec.json.decode(raw, type=AnyRecord)
         return record
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, InputError) as error:
         raise SessionError(
             f"{path}, line {n + 1} is no record this camit knows: {error}. Nothing was changed."
         ) from error

@@ -57,7 +57,7 @@ from camit.session.ledger import (
 from camit.session.plan import Version
 from camit.session.worker import Steps, Worker
 from camit.text import normalise
-from camit.translator import Translator, check_beam
+from camit.translator import Translator
 
 T = TypeVar("T")
 STATES_KEPT = 4  # how many of the last changes of memory or weights may be lost without harm to those before
@@ -99,7 +99,6 @@ class Session:
             raise SessionError(
                 f"a session needs a translator from camit.load(...), not {type(translator).__name__}."
             )
-        check_beam(beam)
         _check_switches(memory=memory, learning=learning)
         settings = Settings(protocol=protocol, beam=beam)
         if stability is not None:
@@ -151,11 +150,11 @@ class Session:
     # What a person does
 
     def open(self, text: str) -> Draft:
-        """Translate a sentence into a draft."""
+        """Translate a sentence into a draft; one that was learned from comes back as it was confirmed."""
         source = normalise(text)
 
         def run() -> Draft:
-            version = self.engine.first(source, self.settings)
+            version = self._first(source)
             draft = Draft(self, len(self._drafts), source)
             self._record_first(draft, version, "open")
             self._drafts = (*self._drafts, draft)
@@ -171,7 +170,7 @@ class Session:
             self._check_mine(draft)
             if not draft.untouched:
                 raise SessionError("only a draft that nobody has worked on can be translated anew.")
-            version = self.engine.first(draft.source, self.settings)
+            version = self._first(draft.source)
             if version.pieces != draft.pieces or _reasons(version) != _reasons(draft.version):
                 self._record_first(draft, version, "refresh")
                 self._tell()
@@ -254,8 +253,6 @@ class Session:
 
         With learning off nothing new is learned; what was learned before is still used.
         """
-        if beam is not None:
-            check_beam(beam)
         _check_switches(memory=memory, learning=learning)
         given = {"beam": beam, "stability": stability, "protocol": protocol}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -482,6 +479,13 @@ class Session:
         if lesson.accepted:
             self.engine.warm()
         return lesson
+
+    def _first(self, source: str) -> Version:
+        """What a draft begins with: a sentence that was confirmed before is recalled, not written anew."""
+        draft = self.learning.recalled_as(self.translator.encode_source(source))
+        if draft is None:
+            return self.engine.first(source, self.settings)
+        return self.engine.again(source, self._drafts[draft].pieces, draft, self.settings)
 
     def _record_first(self, draft: Draft, version: Version, kind: str) -> None:
         stored = StoredVersion.of(version, self.translator.target_vocabulary)

@@ -30,7 +30,7 @@ from camit.errors import CorpusError, InputError
 from camit.learning.guard import GUARD, REPLAY
 from camit.memory.alignment import stands_for
 from camit.memory.gate import FILE as GATES
-from camit.search.revise import Settings
+from camit.search.revise import Settings, check_beam
 from camit.simulate.corpus import read_lines, with_capitals
 from camit.simulate.history import Confirmed, History, Preset
 from camit.simulate.metrics import Figures, Lexicon, Sentence, figures, record
@@ -38,7 +38,7 @@ from camit.simulate.protocols import protocol
 from camit.simulate.rounds import Rules
 from camit.simulate.users import Judge, user
 from camit.training.languages import check_languages
-from camit.translator import MAX_SOURCE_PIECES, Translator, check_beam, load
+from camit.translator import MAX_SOURCE_PIECES, Translator, load
 
 SHARE = 16  # independent lines played together
 # The files of this package that results depend on.

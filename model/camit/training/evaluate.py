@@ -25,10 +25,10 @@ def evaluate(
     """Score a model, both decoders together and each alone: sacrebleu BLEU, chrF, perplexity per piece."""
     from camit.checkpoint import check_writable, load_checkpoint, write_atomically
     from camit.corpus import looks_lowercased, read_corpus
+    from camit.search.revise import check_beam
     from camit.training.denormals import tiny_is_zero
     from camit.training.scores import evaluate_model
     from camit.training.start import dev_batches
-    from camit.translator import check_beam
 
     check_beam(beam)
     if json is not None:
