@@ -8,7 +8,7 @@ the base model, so nothing can look better than it really is by growing more sur
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -17,13 +17,15 @@ import torch
 from torch import Tensor
 
 from camit.errors import CheckpointError
-from camit.networks import State
-from camit.search.direction import Direction
+from camit.learning.pupil import Places, Pupil
+from camit.learning.recollection import Asked, Kept
+from camit.learning.settings import LearningSettings
 from camit.search.problem import Phrase
-from camit.search.scoring import follow
+from camit.search.recall import Recalled
 from camit.translator import Translator
 
 GUARD, REPLAY = "guard.tsv", "replay.tsv"
+GUARD_STEP = 8  # sentences of the guard set read at once
 EXPECTED = 64  # pieces of each place that are kept of what the base model expects; the others count together
 
 
@@ -46,33 +48,6 @@ def expected(logp: Tensor, most: int = EXPECTED) -> Expected:
     values, pieces = logp.topk(min(most, logp.shape[1]), dim=1)
     p = values.exp()
     return Expected(pieces, p, (1.0 - p.sum(1)).clamp(min=0.0))
-
-
-class Places(NamedTuple):
-    """All places of some known sentences, one behind the other, as one decoder comes to them."""
-
-    place: Tensor  # [places, d_p], see `Features`
-    last: Tensor  # [places] the piece before it
-    wanted: Tensor  # [places] the piece that stands there
-    end: Tensor  # [places] bool: it is the end of a sentence
-    attention: Tensor  # [places, source]
-
-    def cut(self, start: int, stop: int) -> Places:
-        return Places(*(x[start:stop] for x in self))
-
-    def select(self, chosen: Sequence[int]) -> Places:
-        return Places(*(x[list(chosen)] for x in self))
-
-
-def places_along(direction: Direction, start: State, targets: Sequence[Phrase]) -> Places:
-    features = follow(direction, start, targets)
-    device = features.place.device
-    lengths = torch.tensor([len(pieces) for pieces in targets], device=device)
-    real = torch.arange(features.place.shape[1], device=device) <= lengths.unsqueeze(1)
-    end = direction.decoder.last_piece
-    said = [piece for pieces in targets for piece in (*direction.feed(direction.order(pieces)), end)]
-    wanted = torch.tensor(said, device=device)
-    return Places(features.place[real], features.last[real], wanted, wanted == end, features.attention[real])
 
 
 @dataclass(eq=False)
@@ -109,6 +84,25 @@ def batches(translator: Translator, texts: Sequence[tuple[str, str]], size: int)
     return [Batch(ids[at : at + size], targets[at : at + size]) for at in range(0, len(texts), size)]
 
 
+def baseline_of(
+    translator: Translator,
+    guard: Sequence[tuple[str, str]] | None,
+    replay: Sequence[tuple[str, str]] | None,
+    settings: LearningSettings,
+) -> Baseline:
+    """The same one for all learners of a model that ask the same; without sentences, those of the model."""
+    guard, replay = (
+        load_pairs(translator.directory, name) if given is None else given
+        for name, given in ((GUARD, guard), (REPLAY, replay))
+    )
+    size = settings.replay or GUARD_STEP
+    frozen = (tuple(map(tuple, pairs)) for pairs in (guard, replay))
+    return translator.shared(
+        (Baseline, settings.parameters, settings.step, size, *frozen),
+        lambda: Baseline(batches(translator, guard, GUARD_STEP), batches(translator, replay, size)),
+    )
+
+
 def load_pairs(directory: Path | None, name: str) -> list[tuple[str, str]]:
     """Sentences with the base model's translations that ship with a checkpoint; none without the file."""
     if directory is None or not (directory / name).is_file():
@@ -122,3 +116,97 @@ def load_pairs(directory: Path | None, name: str) -> list[tuple[str, str]]:
             )
         pairs.append((columns[0], columns[1]))
     return pairs
+
+
+class Change(NamedTuple):
+    """By how much the guard set's loss is above the base model's, relatively."""
+
+    weights: float
+    recall: float = 0.0  # what the recalled sentences add to it
+
+    @property
+    def both(self) -> float:
+        return self.weights + self.recall
+
+
+class Guard:
+    """Watches how far a pupil is from what the base model knew."""
+
+    def __init__(self, translator: Translator, pupil: Pupil, baseline: Baseline) -> None:
+        self.baseline = baseline
+        self._translator = translator
+        self._pupil = pupil
+        self._asked = [Asked(batch.ids, translator.source_vocabulary) for batch in baseline.guard]
+        self._sentences: tuple[Kept, ...] = ()  # those of which is known what is recalled
+        self._along: dict[int, list[Recalled]] = {}  # by batch of the guard set and direction
+
+    def expect(self) -> Generator[None, None, None]:
+        """Ask the base model, once, what it expects along the sentences of both sets."""
+        if self.baseline.loss is not None:
+            return
+        worn, total = self._pupil.weights(), 0.0
+        for batch in (*self.baseline.guard, *self.baseline.replay):
+            self._pupil.wear(self._pupil.base)
+            with torch.inference_mode(False), torch.no_grad():  # these tensors are used in learning
+                read = self._pupil.along(batch.ids, batch.targets)
+                now = self._pupil.predict(read)
+                batch.expected = [expected(logp) for logp in now]
+                batch.read = () if self._pupil.moves_all else read
+                total += float(self.drift(batch, now)) if batch in self.baseline.guard else 0.0
+            self._pupil.wear(worn)
+            yield
+        self.baseline.loss = total / max(1, sum(batch.places for batch in self.baseline.guard))
+
+    def read(self, batch: Batch) -> Sequence[Places]:
+        return batch.read or self._pupil.along(batch.ids, batch.targets)
+
+    def drift(self, batch: Batch, now: Sequence[Tensor]) -> Tensor:
+        """Cross-entropy of log-probabilities with what the base model expects, summed over places and
+        directions."""
+        losses = [e.loss(logp) for e, logp in zip(batch.expected, now, strict=True)]
+        return losses[0] + losses[1]
+
+    def change(self, sentences: tuple[Kept, ...]) -> Generator[None, None, Change]:
+        """Relative change of the guard set's loss against the base model, a few sentences at a time; the
+        translator recalls these sentences."""
+        if sentences != self._sentences:
+            self._sentences, self._along = sentences, {}
+        plain = recalling = 0.0
+        for number, batch in enumerate(self.baseline.guard):
+            with torch.inference_mode():
+                read = self.read(batch)
+                now = self._pupil.predict(read)
+                plain += float(self.drift(batch, now))
+                if self._sentences:
+                    recalled = self._recalled(number, batch, read)
+                    mixed = [r.mix(logp) for r, logp in zip(recalled, now, strict=True)]
+                    recalling += float(self.drift(batch, mixed))
+            yield
+        if not self.baseline.loss:
+            return Change(0.0)
+        base = self.baseline.loss * sum(batch.places for batch in self.baseline.guard)
+        return Change(plain / base - 1.0, (recalling - plain) / base if self._sentences else 0.0)
+
+    def _recalled(self, number: int, batch: Batch, read: Sequence[Places]) -> list[Recalled]:
+        """What is recalled along a batch of the guard set, for each direction. Places stay where they are
+        while weights learn, so this is found out once for all that is recalled at a time."""
+        if number not in self._along:
+            lengths = [len(pieces) + 1 for pieces in batch.targets]
+            along = []
+            for direction, recall, places, commons in zip(
+                self._pupil.directions,
+                self._translator.directions.recalls or (),
+                read,
+                self._asked[number].common(self._sentences),
+                strict=True,
+            ):
+                compared, begins = direction.decoder.compared(places.place), direction.begins(places.last)
+                asked = (torch.split(x, lengths) for x in (compared, begins, places.attention))
+                found = []
+                for common, place, begin, attention in zip(commons, *asked, strict=True):
+                    here, width = recall.here(common), len(common.shared)
+                    nothing = Recalled.nothing(begin)
+                    found.append(here.at(place, begin, attention[:, :width]) if here else nothing)
+                along.append(Recalled.joined(found))
+            self._along[number] = along
+        return self._along[number]
