@@ -251,6 +251,20 @@ def test_a_fix_that_says_a_negation_comes_back_with_it_alone(
     assert offered(memory, source) == {word}
 
 
+@pytest.mark.parametrize("source", ["他不同意。", "我们不同意你的看法。", "他们都不同意。"])
+def test_a_fix_that_says_a_negation_is_not_negated_once_more(source: str) -> None:
+    memory = RevisionMemory(chinese())
+    taught(memory, "我不同意。", "I disagree.", "disagree")
+    said = translate(chinese(), source, memory)
+    assert "isagree" in said and "not" not in said and "n't" not in said
+
+
+def test_a_term_may_begin_like_a_negation(tmp_path: Path) -> None:
+    memory = RevisionMemory(chinese())
+    memory.add("不锈钢", "stainless steel")
+    assert "not stainless steel" in translate(chinese(), "这不是不锈钢。", memory)
+
+
 def test_a_fix_beside_a_negation_comes_back_without_it_too() -> None:
     memory = RevisionMemory(chinese())
     assert taught(memory, "他不高兴。", "He is not glad.", "glad") == {"glad": ["高兴"]}

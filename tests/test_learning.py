@@ -65,11 +65,7 @@ def test_a_lesson_makes_the_confirmed_sentence_more_probable_in_both_directions(
     assert lesson.seconds > 0.0
     assert teacher.learn(*pair).before == pytest.approx(lesson.after, abs=1e-5)
     assert not any(module.training for module in translator.network.modules())
-    moved = {
-        name.split(".")[0]
-        for name, w in weights(translator).items()
-        if not torch.equal(w, base[name])
-    }
+    moved = {name.split(".")[0] for name, w in weights(translator).items() if not torch.equal(w, base[name])}
     assert moved == {"forward_decoder", "backward_decoder"}
 
 

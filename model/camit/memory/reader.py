@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 import torch
@@ -17,7 +17,7 @@ from camit.memory.spelling import Spellings
 from camit.networks import Features
 from camit.search.direction import Direction, together
 from camit.search.problem import LEAST, Copy, Mixed, Phrase, Readers, Span
-from camit.search.rules import fitting_spellings
+from camit.search.rules import fitting_spellings, negated
 
 # A word outside a word list is offered from this part of the cut on: beside UNK, little evidence is enough.
 # Measured on 500 lines of dialogue with a small word-level model, UNK in drafts and their BLEU: 1: 380, 9.6;
@@ -41,7 +41,9 @@ class MemoryReader(ABC):
         ids: Sequence[int],
         times: Sequence[int],
         cut: float,
+        negating: Collection[int] = (),
     ) -> None:
+        self._negating = frozenset(negating)  # ids of entries that say a negation, too
         self.ids = tuple(ids)
         self.words = [spelled.spaced[0] for spelled in spellings]
         self.vocabulary = direction.vocabulary
@@ -205,7 +207,9 @@ class MemoryReader(ABC):
         if n not in self._joined:
             self._joined[n] = self._ways[n].joined(self._spellings[word])
         ways = self._joined[n]
-        return Copy(ways.spaced, probability, self.ids[n], self._times[word], ways.attached)
+        entry = self.ids[n]
+        negates = entry in self._negating
+        return Copy(ways.spaced, probability, entry, self._times[word], ways.attached, negates)
 
     def _fitting(self, worth: Mapping[str, Copy], written: Phrase) -> dict[str, Copy]:
         """What of it may be copied behind `written`."""
@@ -234,6 +238,8 @@ class MemoryReader(ABC):
             # A single piece is compared with the usual spelling wherever it stands, see `spell`.
             compared = len(spelling) == 1
             added = direction.capital(spelling) and not direction.capital(usual)
+            if direction.backward and copy.negates and negated(direction, before):
+                continue
             if compared or not added or direction.vocabulary.begins(before):
                 return copy, len(spelling)
         return None, 0
@@ -253,8 +259,10 @@ class EvidenceReader(MemoryReader):
         match: Match | None,
         cut: float,
         trust: Trust | None = None,
+        negating: Collection[int] = (),
     ) -> None:
-        super().__init__(direction, spellings, ids, match.times if match else (1,) * len(ids), cut)
+        times = match.times if match else (1,) * len(ids)
+        super().__init__(direction, spellings, ids, times, cut, negating)
         self.looks = match is not None
         self._lowest = float(self._least.min())
         # One matrix product for the evidence and the gate of all entries: W_s and W_c stand beside every key.

@@ -37,7 +37,7 @@ from camit.networks import Features
 from camit.search.direction import Direction
 from camit.search.problem import Phrase, Readers, Span
 from camit.search.scoring import follow, score
-from camit.text import SPECIALS, normalise, says_something
+from camit.text import SPECIALS, negates, normalise, says_something, screen_words
 from camit.translator import MAX_SOURCE_PIECES, Translator, copied_words
 
 Preset = Literal["default", "paper"]
@@ -318,12 +318,17 @@ class RevisionMemory:
         ids = [self._entries[i].id for i in chosen]
         gates, cut = self._gates, self.settings.cut
         trust = None if match is None else self._trust(chosen, match)
+        language = self._translator.source_language
+        negating = [e.id for e in map(self._entries.__getitem__, chosen) if _says_negation(e, language)]
 
         def reader(d: Direction) -> MemoryReader:
             mine = keys[d.backward]
             if paper:
                 return PaperReader(d, gates.paper(d), mine, spellings, ids, cut=cut)
-            return EvidenceReader(d, gates.of(d), mine, spellings, ids, match=match, cut=cut, trust=trust)
+            gate = gates.of(d)
+            return EvidenceReader(
+                d, gate, mine, spellings, ids, match=match, cut=cut, trust=trust, negating=negating
+            )
 
         forward, backward = map(reader, self._translator.directions.both)
         return (Readers if paper else AgreedReaders)(forward, backward)
@@ -574,6 +579,13 @@ def _pick(read: dict[bool, Features], row: int, entry: MemoryEntry) -> dict[bool
     at = {False: entry.start, True: len(entry.target_pieces) - entry.stop}
     # Clones: plain tensors, free of the batch they come from and of inference mode.
     return {b: _Context(f.place[row, at[b]].clone(), f.c[row, at[b]].clone()) for b, f in read.items()}
+
+
+def _says_negation(entry: MemoryEntry, language: str) -> bool:
+    """Does it stand for a negation and another word? (不锈钢 is one.)"""
+    if entry.sentence is None or not any(negates(text, language) for text, _ in entry.anchor[:1]):
+        return False
+    return entry.anchor[0][0] not in [word for word, _ in screen_words(entry.source, language)]
 
 
 def _experience(entry: MemoryEntry) -> int:

@@ -63,7 +63,7 @@ class Copy(NamedTuple):
 
     `spellings`: the ways to write it, with a capital or without, the usual one first; `attached`: the same
     without a space, for behind an opening mark. `times`: how often the word may stand in the sentence, in any
-    of them, before it is offered no more.
+    of them, before it is offered no more. `negates`: it says a negation, too, as "disagree" does for 不同意.
     """
 
     spellings: tuple[Phrase, ...]
@@ -71,6 +71,7 @@ class Copy(NamedTuple):
     entry: int
     times: int = 1
     attached: tuple[Phrase, ...] = ()
+    negates: bool = False
 
 
 class Spelled(NamedTuple):

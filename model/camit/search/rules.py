@@ -11,13 +11,14 @@ from torch import Tensor
 
 from camit.search.direction import Direction
 from camit.search.problem import Copy, Hypothesis, Phrase, Problem
-from camit.text import SPACE, UNK
+from camit.text import SPACE, UNK, negates
 
 WORD_LIMIT = 12  # pieces a word begun at the length limit may still take
 # "No, no, no" is said; what a network says more often than that in a row, it goes on saying. Such loops were
 # 5 of 400 drafts of long sentences from talks.
 IN_A_ROW = 3
 LONGEST_LOOP = 10  # pieces
+NEGATED = 4  # words before one among which a negation counts
 
 
 def may_begin(direction: Direction, problem: Problem, hypothesis: Hypothesis, phrase: Phrase) -> bool:
@@ -45,6 +46,8 @@ def fitting_spellings(
 ) -> tuple[Phrase, ...]:
     """On a word boundary, not behind itself or its own beginning, and not more often than the source says it:
     or a strong memory would repeat itself."""
+    if copy.negates and not direction.backward and negated(direction, written):
+        return ()
     known = (*copy.spellings, *copy.attached)
     # Asked very often, and nearly always none of its pieces stands anywhere.
     mine = _pieces(known)
@@ -61,6 +64,12 @@ def fitting_spellings(
         for spelling in (copy.attached if glued else copy.spellings)
         if not written or direction.boundary(written[-1], spelling[0])
     )
+
+
+def negated(direction: Direction, pieces: Phrase) -> bool:
+    """Does a text end with a negation, so that "disagree" behind it would say the opposite?"""
+    vocabulary = direction.vocabulary
+    return any(negates(word.text, vocabulary.language) for word in vocabulary.words(pieces)[-NEGATED:])
 
 
 @lru_cache(maxsize=4096)
