@@ -20,8 +20,10 @@ from random import Random
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import camit
+from camit import cli
 from camit.errors import SessionError
 from camit.learning import learner
 from camit.session.events import Event
@@ -563,6 +565,54 @@ def test_settings_that_cannot_be_are_refused_with_their_line(place: Path, name: 
 
     (place / FILE).write_bytes(b"".join([*before, resealed(last, change)]))
     refuse(place, rf"line {len(before) + 1} .*{name}")
+
+
+# What cannot be restored can be read
+
+
+def rescued(path: Path, *options: str) -> list[tuple[str, str]]:
+    """What `camit rescue` prints of a session."""
+    done = CliRunner().invoke(cli.app, ["rescue", str(path), *options], catch_exceptions=False)
+    assert done.exit_code == 0
+    rows = [line.split("\t") for line in done.stdout.splitlines() if "\t" in line]
+    return [(source, text) for source, text in rows]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_confirmed_sentences_of_a_damaged_session_can_be_read(tmp_path: Path, late: bool) -> None:
+    with camit.Session(toy(), journal=None if late else tmp_path / "s") as session:
+        kept = session.open(CAT).insert(0, "zebra")
+        session.confirm(kept)
+        session.confirm(session.open(DOG))
+        session.undo_confirm()
+        last = session.open(WHY).replace(0, "lion").insert(0, "tiger").undo()
+        if late:
+            session.save(tmp_path / "s")
+        session.confirm(last)
+        confirmed = [(d.source, d.text) for d in session.drafts if d.confirmed]
+        every = [(d.source, d.text) for d in session.drafts]
+    assert len(confirmed) == 2
+    assert rescued(tmp_path / "s") == confirmed and rescued(tmp_path / "s", "--all") == every
+    path = tmp_path / "s" / FILE
+    all_lines = lines(tmp_path / "s")
+    for snapshot in (tmp_path / "s").glob("*-*"):
+        snapshot.unlink()
+    gone = next(n for n, line in enumerate(all_lines) if DOG.encode() in line)
+    path.write_bytes(b"".join([*all_lines[:gone], b"rubbish\n", *all_lines[gone + 1 :]]))
+    refuse(tmp_path / "s", "camit rescue")
+    before = contents(tmp_path / "s")
+    assert rescued(tmp_path / "s") == confirmed
+    assert contents(tmp_path / "s") == before
+
+
+def test_where_nothing_can_be_rescued_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with camit.Session(toy(), journal=tmp_path / "s") as session:
+        session.open(CAT)
+    for path, says in ((tmp_path / "s", "no confirmed sentence"), (tmp_path, "holds no session")):
+        with pytest.raises(SessionError, match=says):
+            CliRunner().invoke(cli.app, ["rescue", str(path)], catch_exceptions=False)
 
 
 def test_a_snapshot_outside_the_directory_is_refused(place: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line: `camit translate | train | evaluate | simulate | bench | soak`.
+"""The command line: `camit translate | train | evaluate | simulate | bench | soak | rescue`.
 
 Each room brings its own command module, imported only when its command is called, so starting is quick.
 """
@@ -26,6 +26,7 @@ COMMANDS = {
     "simulate": ("camit.simulate.command", "simulate"),
     "bench": ("camit.bench.command", "bench"),
     "soak": ("camit.soak.command", "soak"),
+    "rescue": ("camit.session.rescue", "rescue"),
 }
 
 

@@ -109,9 +109,7 @@ class Journal:
     @classmethod
     def open(cls, directory: Path, model: str, digest: str) -> tuple[Journal, list[AnyRecord]]:
         """Read a journal of this model to go on with it; nothing in the directory is changed."""
-        _check_name(directory)
-        if not (directory / FILE).is_file():
-            raise SessionError(f"{directory} holds no session: there is no {FILE} in it.")
+        _check_there_is_one(directory)
         descriptor = _lock(directory)
         try:
             data = (directory / FILE).read_bytes()
@@ -188,12 +186,14 @@ class Journal:
         except OSError as error:
             raise SessionError(
                 f"{path} is missing or cannot be read ({_reason(error)}); put the whole directory of the "
-                "session back from a copy. Nothing was changed."
+                f"session back from a copy, or see with `camit rescue {self.directory}` what was confirmed. "
+                "Nothing was changed."
             ) from error
         if File.of(file.name, data) != file:
             raise SessionError(
                 f"{path} is damaged: its sha256 is not the one in the journal. Put the directory of the "
-                "session back from a copy. Nothing was changed."
+                f"session back from a copy, or see with `camit rescue {self.directory}` what was confirmed. "
+                "Nothing was changed."
             )
         return data
 
@@ -260,6 +260,30 @@ def _parsed(line: bytes) -> _Line | None:
     return parsed if zlib.crc32(bytes(parsed.record)) == parsed.crc else None
 
 
+def readable(directory: Path) -> tuple[list[tuple[int, AnyRecord]], int]:
+    """Every record in a session's directory that can be read by itself, with its number, and how many lines
+    cannot; whatever else is damaged."""
+    _check_there_is_one(directory)
+    found: list[tuple[int, AnyRecord]] = []
+    lost = 0
+    for at, line in enumerate((directory / FILE).read_bytes().removesuffix(b"\n").split(b"\n")):
+        try:
+            parsed = _parsed(line)
+            if parsed is None:
+                lost += 1
+            elif at:
+                found.append((parsed.n, _decode(directory / FILE, parsed.n, bytes(parsed.record))))
+        except SessionError:  # of another version, or by another hand
+            lost += 1
+    return found, lost
+
+
+def _check_there_is_one(directory: Path) -> None:
+    _check_name(directory)
+    if not (directory / FILE).is_file():
+        raise SessionError(f"{directory} holds no session: there is no {FILE} in it.")
+
+
 def _good_lines(path: Path, data: bytes) -> tuple[list[bytes], int]:
     """The records up to the first damaged line, and where they end; an error if good ones stand behind it."""
     lines = data.split(b"\n")
@@ -276,7 +300,8 @@ def _good_lines(path: Path, data: bytes) -> tuple[list[bytes], int]:
             if behind or at == 0:
                 raise SessionError(
                     f"{path}, line {at + 1} is damaged or missing, and {behind} good lines stand there or "
-                    "behind, which mean nothing without it. Put a copy of the file back. Nothing was changed."
+                    "behind, which cannot be applied without it. Put a copy of the file back, or see with "
+                    f"`camit rescue {path.parent}` what was confirmed. Nothing was changed."
                 )
             break
         good.append(bytes(parsed.record))
