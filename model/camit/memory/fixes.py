@@ -1,7 +1,7 @@
 """What of a person's fixes is remembered, and for which source words it stands.
 
-A single word stands for the source words that `alignment.py` finds; where nobody is sure, for all the text
-from the first of them to the last. Where its neighbour, which was right, stands for the same one and more
+A single word stands for the source words that `alignment.py` finds; where that is not sure, for those that no
+other word surely stands for. Where its neighbour, which was right, stands for the same one and more
 surely, the two are remembered together: who puts "older" before "brother" does not mean that 哥哥 is
 "older". A phrase goes from the first of its rarer words to the last, and to small ones behind that stand for
 the same: "turn on". Once begun, it is written to its end, so it stands for all the source text that its words
@@ -92,16 +92,23 @@ class _Fixes:
         ]
         together = dict(zip(pairs, find(pairs), strict=True))
         inside = [self._with_names_whole(self._with_compounds(mine, together)) for mine in inside]
-        whole = [word for word in dict.fromkeys(chain(*inside)) if word not in self._anchors]
-        self._anchors |= zip(whole, find(whole), strict=True)
-        self._claimed = {
-            anchor[0]: word for word in dict.fromkeys(chain(*inside)) for anchor in self._surely(word)
-        }
+        whole = [word for word in dict.fromkeys(chain(*inside)) if word not in words]
+        names = [word for word in whole if word not in self._anchors]
+        self._anchors |= zip(names, find(names), strict=True)
+        if any(self._unsure(word) for word in chain(*inside)):  # then it counts what all others stand for
+            others = [word for word in words if word not in self._anchors and self._rare(word)]
+            self._anchors |= zip(others, find(others), strict=True)
+        parts = {w for one in whole for w in words if one[0] <= w[0] and w[1] <= one[1]} - set(whole)
+        self._claimed = {anchor[0] for w in self._anchors.keys() - parts for anchor in self._surely(w)}
         starts = {start for start, _ in known}  # of words; a name is known if all of it is
         unknown = [word for word in fixed if word[0] not in starts]
         for mine in filter(None, inside):
             new = [m for m in mine if len(mine) == 1 or any(m[0] <= w[0] < m[1] for w in unknown)]
             self._remember_of(mine, new)
+
+    def _unsure(self, word: Span) -> bool:
+        """Does it stand for one of several, who knows which?"""
+        return len(self._anchors[word]) > 1 and not self._surely(word)
 
     def _surely(self, word: Span) -> tuple[Anchor, ...]:
         """What it stands for, if that is one thing, and sure."""
@@ -176,9 +183,9 @@ class _Fixes:
         other = self._says_more_of(word)
         if other is None:
             anchors = self._anchors[word]
-            if len(anchors) > 1 and not self._surely(word):  # what others surely stand for, it does not
-                left = tuple(a for a in anchors if self._claimed.get(a[0], word) == word)
-                anchors = left[:1] if len(left) == 1 else self._all_of([text for text, _ in anchors])
+            if self._unsure(word):  # what others surely stand for, it does not
+                left = tuple(anchor for anchor in anchors if anchor[0] not in self._claimed)
+                anchors = left or self._all_of([text for text, _ in anchors])
             self.anchored[word] = anchors
         elif self._placed(word):  # or else the source does not say it: "new teacher" for 老师
             (start, _), (_, stop) = sorted((word, other))
