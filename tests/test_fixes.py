@@ -10,6 +10,7 @@ import torch
 import camit
 from camit.memory import RevisionMemory
 from camit.memory.alignment import Alignment, strongest
+from camit.memory.fixes import without_possessive
 from camit.memory.matching import Characters, match_anchors, stretch
 from tests.helpers import tiny_translator
 from tests.memories import Sentence, chinese, offered, remember, remember_phrase, translate
@@ -296,6 +297,14 @@ def test_a_name_has_no_possessive() -> None:
     remember_phrase(memory, "张伟的妈妈是老师。", target, "teacher")
     assert [entry.refused for entry in memory.entries if entry.text == "Zhang Wei"] == [0]
     assert translate(chinese(), "我喜欢张伟。", memory) == "I like Zhang Wei."
+
+
+@pytest.mark.parametrize("word", ["That's", "it's", "What's", "world's"])
+def test_what_is_no_name_keeps_its_end(word: str) -> None:
+    vocabulary = chinese().target_vocabulary
+    pieces = tuple(vocabulary.encode(f"{word} right."))
+    [whole, *_] = vocabulary.words(pieces)
+    assert without_possessive(vocabulary, pieces, (0, whole.stop)) == (0, whole.stop)
 
 
 def test_another_form_of_a_word_does_not_speak_against_it() -> None:

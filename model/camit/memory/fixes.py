@@ -10,7 +10,7 @@ what a name in it stands for, it is not remembered: or else "surname is Guo" wou
 
 Of its rarer words, those that are new and take several pieces, as names do, are remembered on their own, too,
 if they do not stand for the same as the phrase; those side by side that stand for one source word, together.
-Capitals side by side are one name, unless each surely stands for a word of its own; and 's is no part of it.
+Capitals side by side are one name, unless each surely stands for a word of its own; its 's is no part of it.
 A phrase that looks at more than a few source words, as when a sentence is typed anew, is remembered by its
 new rarer words alone, and one in which none is new not at all.
 """
@@ -228,10 +228,12 @@ class _Fixes:
 
 
 def without_possessive(vocabulary: Vocabulary, pieces: Phrase, word: Span) -> Span:
-    """A word without its 's, if that has pieces of its own: in "Wei's mother" somebody's name is Wei."""
+    """A name without its 's, if that has pieces of its own: in "Wei's mother" somebody's name is Wei. What's
+    and that's are no names."""
     start, stop = word
     text = vocabulary.decode(pieces[start:stop])
-    for end in range(start + 1, stop):
-        if text[:-2] == vocabulary.decode(pieces[start:end]) and text[-2:] in POSSESSIVE:
-            return start, end
+    if text != text.lower() and text.endswith(POSSESSIVE):
+        for end in range(start + 1, stop):
+            if text[:-2] == vocabulary.decode(pieces[start:end]):
+                return word if vocabulary.is_common(pieces[start:end]) else (start, end)
     return word
