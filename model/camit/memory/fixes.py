@@ -88,7 +88,9 @@ class _Fixes:
             (one[0], other[1])
             for mine in inside
             for one, other in pairwise(mine)
-            if one[1] == other[0] and not any(self._named(w) or not self._rare(w) for w in (one, other))
+            if one[1] == other[0]
+            and not any(self._named(w) or not self._rare(w) for w in (one, other))
+            and not self._text(one).endswith(POSSESSIVE)
         ]
         together = dict(zip(pairs, find(pairs), strict=True))
         inside = [self._with_names_whole(self._with_compounds(mine, together)) for mine in inside]
@@ -219,9 +221,11 @@ class _Fixes:
     def _stand_for(self, part: Sequence[Span]) -> list[str]:
         return list(dict.fromkeys(anchor[0] for word in part for anchor in self._anchors[word][:1]))
 
+    def _text(self, word: Span) -> str:
+        return self._vocabulary.decode(self._pieces[slice(*word)])
+
     def _named(self, word: Span) -> bool:
-        text = self._vocabulary.decode(self._pieces[slice(*word)])
-        return text != text.lower()
+        return self._text(word) != self._text(word).lower()
 
     def _placed(self, word: Span) -> bool:
         return any(sure >= PLACED for _, sure in self._anchors[word][:1])
@@ -235,5 +239,6 @@ def without_possessive(vocabulary: Vocabulary, pieces: Phrase, word: Span) -> Sp
     if text != text.lower() and text.endswith(POSSESSIVE):
         for end in range(start + 1, stop):
             if text[:-2] == vocabulary.decode(pieces[start:end]):
-                return word if vocabulary.is_common(pieces[start:end]) else (start, end)
+                contraction = end == start + 1 and vocabulary.is_common(pieces[start:end])
+                return word if contraction else (start, end)
     return word
