@@ -106,6 +106,10 @@ class Scripted(Decoder):
     def output_layer(self) -> tuple[Tensor, Tensor | None]:
         return torch.eye(self.size), None
 
+    @property
+    def adaptable(self) -> list[torch.nn.Parameter]:
+        return [self.anything]
+
     def finish(self, place: Tensor) -> Tensor:
         return place
 

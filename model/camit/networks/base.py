@@ -92,10 +92,10 @@ class Decoder(nn.Module, ABC):
         """Weight [target vocabulary, d] and bias of `logits`, for losses that never hold all scores."""
 
     @property
+    @abstractmethod
     def adaptable(self) -> list[nn.Parameter]:
         """What online learning moves: a small part near the output, so that all else, `Features.place` among
         it, stays as it was."""
-        return list(self.parameters())
 
     @abstractmethod
     def finish(self, place: Tensor) -> Tensor:
