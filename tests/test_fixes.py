@@ -252,12 +252,35 @@ def test_a_fix_that_says_a_negation_comes_back_with_it_alone(
     assert offered(memory, source) == {word}
 
 
-@pytest.mark.parametrize("source", ["他不同意。", "我们不同意你的看法。", "他们都不同意。"])
+@pytest.mark.parametrize(
+    "source", ["他不同意。", "我们不同意你的看法。", "他们都不同意。", "不，他们不同意。", "不行，我不同意。"]
+)
 def test_a_fix_that_says_a_negation_is_not_negated_once_more(source: str) -> None:
     memory = RevisionMemory(chinese())
     taught(memory, "我不同意。", "I disagree.", "disagree")
     said = translate(chinese(), source, memory)
     assert "isagree" in said and "not" not in said and "n't" not in said
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "word", "anchor"),
+    [
+        ("这辆车特别贵。", "This car is very expensive.", "expensive", "贵"),
+        ("他特别忙。", "He is extremely busy.", "busy", "忙"),
+    ],
+)
+def test_signs_of_a_negation_in_other_words_are_none(
+    source: str, target: str, word: str, anchor: str
+) -> None:
+    assert taught(RevisionMemory(chinese()), source, target, word)[word][0] == anchor
+
+
+def test_a_title_is_no_part_of_a_name() -> None:
+    memory = RevisionMemory(chinese())
+    target = "Professor Wang Jianguo came yesterday."
+    known = taught(memory, "王建国教授昨天来了。", target, target.rstrip("."))
+    assert known["Wang Jianguo"] == ["王建国"]
+    assert "Wang Jianguo" not in offered(memory, "教授走了。")
 
 
 def test_a_term_may_begin_like_a_negation(tmp_path: Path) -> None:
@@ -309,11 +332,12 @@ def test_what_is_no_name_keeps_its_end(word: str) -> None:
 
 def test_another_form_of_a_word_does_not_speak_against_it() -> None:
     memory = RevisionMemory(chinese())
-    word = memory.add("关闭", "close")
-    other = memory.add("关闭", "lock")
-    remember_phrase(memory, "他关闭了大门。", "He closed the gate.", "gate")
-    assert (memory[word.id].agreed, memory[word.id].refused) == (0, 0)
-    assert memory[other.id].refused == 1
+    word, plural = memory.add("关闭", "close"), memory.add("大门", "gates")
+    others = memory.add("关闭", "lock"), memory.add("关闭", "clothes")
+    remember_phrase(memory, "他关闭了大门。", "He closed the gate.", "He")
+    for same in (word, plural):
+        assert (memory[same.id].agreed, memory[same.id].refused) == (0, 0)
+    assert [memory[other.id].refused for other in others] == [1, 1]
 
 
 def test_a_phrasal_verb_is_remembered_whole() -> None:

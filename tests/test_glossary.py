@@ -44,6 +44,16 @@ def test_a_glossary_says_anew_what_was_learned_and_refused(tmp_path: Path) -> No
     assert "chapel" in translate(chinese(), "那座教堂很旧。", memory)
 
 
+def test_a_glossary_that_is_read_again_forgives_its_terms(tmp_path: Path) -> None:
+    memory = RevisionMemory(chinese())
+    (tmp_path / "terms.tsv").write_text("教堂\tchapel\n", "utf-8")
+    [term] = memory.import_tsv(tmp_path / "terms.tsv")
+    remember(memory, "那座教堂很旧。", "That church is old.", "old")
+    assert memory[term.id].refused == 1
+    assert memory.import_tsv(tmp_path / "terms.tsv") == (term,)
+    assert [e.text for e in memory.entries if e.sentence is None] == ["chapel"]
+
+
 def test_a_glossary_with_a_row_that_cannot_be_remembered_leaves_nothing(tmp_path: Path) -> None:
     memory = RevisionMemory(tiny_translator())
     (tmp_path / "terms.tsv").write_text(f"猫\tcat\n{'狗' * 500}\tdog\n", "utf-8")

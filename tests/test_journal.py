@@ -605,6 +605,24 @@ def test_confirmed_sentences_of_a_damaged_session_can_be_read(tmp_path: Path, la
     assert contents(tmp_path / "s") == before
 
 
+def test_what_was_taken_back_is_not_rescued_whatever_is_lost(tmp_path: Path) -> None:
+    with camit.Session(toy()) as session:
+        first, second = session.open(CAT), session.open(DOG)
+        session.confirm(second)
+        session.confirm(first)
+        session.save(tmp_path / "s")
+        session.undo_confirm()
+        assert rescued(tmp_path / "s") == [(DOG, second.text)]
+        session.confirm(first)
+        session.undo_confirm()
+    every = lines(tmp_path / "s")
+    gone = next(n for n, line in enumerate(every) if b'"is":"confirmed"' in line)
+    (tmp_path / "s" / FILE).write_bytes(b"".join([*every[:gone], *every[gone + 1 :]]))
+    assert rescued(tmp_path / "s") == [(DOG, second.text)]
+    (tmp_path / "s" / FILE).write_bytes(b"".join(every[2:]))  # without its head: all that is left is read
+    assert rescued(tmp_path / "s") == [(DOG, second.text)]
+
+
 def test_where_nothing_can_be_rescued_that_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

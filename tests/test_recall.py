@@ -574,6 +574,13 @@ def test_a_sentence_that_was_confirmed_comes_back_as_it_was() -> None:
         assert session.open(twin).text == chinese().translate(twin).text
 
 
+def test_what_another_session_learned_is_no_draft_of_this_one() -> None:
+    with camit.Session(chinese()) as one, camit.Session(chinese()) as other:
+        one.confirm(one.open(SOURCE))
+        other.learning.load_offset(one.learning.offset())
+        assert other.open(SOURCE).tokens
+
+
 def test_without_learning_no_word_is_recalled() -> None:
     with camit.Session(chinese(), learning=False) as session:
         session.confirm(session.open(SOURCE))

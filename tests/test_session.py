@@ -262,6 +262,15 @@ def test_what_made_room_comes_back_when_its_confirmation_is_undone(session: cami
     assert [e.text for e in session.memory.entries] == ["hound", "carpet", "tiger"]
 
 
+def test_what_was_removed_and_put_back_goes_with_its_confirmation(session: camit.Session) -> None:
+    session.confirm(session.open(CAT).replace(0, "zebra"))
+    [mine] = session.memory.entries
+    session.memory.remove(mine.id)
+    session.memory.put_back(mine)
+    session.undo_confirm()
+    assert session.memory.entries == ()
+
+
 def test_what_was_cleared_stays_so_when_a_confirmation_is_undone(session: camit.Session) -> None:
     session.memory.add("dog", "hound")
     session.confirm(session.open(CAT).replace(0, "zebra"))

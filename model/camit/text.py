@@ -47,10 +47,15 @@ _SMALL_ENGLISH = """
     to for by with from about into over out off up down my your his her our their its is are was were be been
     am isn wasn has have had do does did don didn will would won can could should"""
 SMALL_WORDS = {"en": frozenset(_SMALL_ENGLISH.split())}
-# Negations: signs of words in a language without spaces, words in others. Without a list nothing is known.
+# Words that negate what stands behind them. Of a language without a list nothing is known.
+_NEGATE_CHINESE = """
+    不 没 没有 别 未 勿 莫 不会 不能 不要 不是 不太 不再 不用 不必 不可 不得 不想 不敢 不愿 不曾 不该 不应
+    不应该 没能 并不 并没 并没有 并非 从不 从没 从未 从来不 决不 绝不 毫不 还不 也不 都不 尚未 未曾 未必
+    无法"""
+_NEGATE_ENGLISH = "not no never without cannot nor neither hardly"
 NEGATIONS = {
-    "zh": frozenset("不没别未勿非无莫"),
-    "en": frozenset(("not", "no", "never", "without", "cannot", "nor", "neither")),
+    "zh": frozenset(_NEGATE_CHINESE.split()),
+    "en": frozenset(_NEGATE_ENGLISH.split()),
 }
 # How people write a language: Chinese and Japanese put no space between words.
 UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th"})
@@ -391,11 +396,9 @@ def says_something(word: str) -> bool:
 
 
 def negates(word: str, language: str) -> bool:
-    """Is a negation in this word of a source?"""
-    known = NEGATIONS.get(language, frozenset())
-    if language in UNSPACED_LANGUAGES:
-        return not known.isdisjoint(word)
-    return word.lower() in known or word.lower().replace("\u2019", "'").endswith("n't")
+    """Does this word negate what stands behind it?"""
+    text = word.lower().replace("\u2019", "'")
+    return text in NEGATIONS.get(language, ()) or (language == "en" and text.endswith("n't"))
 
 
 def detokenise(words: Iterable[tuple[str, bool]]) -> str:

@@ -125,8 +125,8 @@ def find_anchors(
 
 
 def _without_small(anchors: tuple[Anchor, ...], small: Collection[str]) -> tuple[Anchor, ...]:
-    """Small words beside others say nothing: what stands for 结婚了 does not stand for every 了."""
-    return tuple(anchor for anchor in anchors if anchor[0] not in small) or anchors
+    """Frequent words behind a surer one say nothing: what stands for 结婚了 does not stand for every 了."""
+    return (*anchors[:1], *(anchor for anchor in anchors[1:] if anchor[0] not in small))
 
 
 def _with_negations(
@@ -138,7 +138,7 @@ def _with_negations(
     def negated(word: str) -> str:
         for at, here in enumerate(words):
             for before in range(max(0, at - BEFORE), at):
-                if here == word and words[before] in negations:
+                if here == word and words[before] in negations and all(map(says_something, words[before:at])):
                     return "".join(words[before : at + 1])
         return word
 

@@ -31,6 +31,9 @@ from camit.translator import Translator
 # a fix, to be remembered with it. Words that the model knows well have more than 1, see `find_anchors`.
 PLACED, SURE = 0.1, 1.0
 POSSESSIVE = ("'s", "\u2019s")
+# Of an English verb; other languages have none that is known here.
+_PARTICLES = "up down on off out in over away back about around through for at to with of"
+PARTICLES = frozenset(_PARTICLES.split())
 
 
 def anchored_fixes(
@@ -142,7 +145,11 @@ class _Fixes:
             top = next(iter(self._anchors[word]), None)
             if whole and whole[-1][1] == word[0] and self._named(whole[-1]) and self._named(word):
                 last = tops[-1]
-                apart = last and top and last[0] != top[0] and min(last[1], top[1]) >= SURE
+                apart = last and top and last[0] != top[0]
+                if not any(
+                    map(self._ordinary, (whole[-1], word))
+                ):  # "Professor Wang" is no name, "Wang Jianguo" is
+                    apart = apart and last and top and min(last[1], top[1]) >= SURE
                 if not apart:
                     whole[-1] = (whole[-1][0], word[1])
                     tops[-1] = max(filter(None, (last, top)), key=lambda a: a[1], default=None)
@@ -168,7 +175,7 @@ class _Fixes:
     def _with_particles(self, part: list[Span], mine: Sequence[Span]) -> list[Span]:
         """Small words right behind it that surely stand for the same."""
         for word in mine:
-            if word[0] == part[-1][1] and not self._rare(word):
+            if word[0] == part[-1][1] and self._text(word) in PARTICLES:
                 theirs, sure = next(iter(self._anchors[word]), ("", 0.0))
                 if sure >= SURE and self._stand_for(part[-1:]) == [theirs]:
                     part = [*part, word]
@@ -220,6 +227,10 @@ class _Fixes:
 
     def _stand_for(self, part: Sequence[Span]) -> list[str]:
         return list(dict.fromkeys(anchor[0] for word in part for anchor in self._anchors[word][:1]))
+
+    def _ordinary(self, word: Span) -> bool:
+        """Is it a word that is also written with a small letter?"""
+        return len(self._vocabulary.encode(self._text(word).lower())) == 1
 
     def _text(self, word: Span) -> str:
         return self._vocabulary.decode(self._pieces[slice(*word)])

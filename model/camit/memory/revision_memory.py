@@ -5,7 +5,7 @@ An entry is a key, the decoding state s' and context vector c' where the fixed w
 word itself: a phrase of pieces that is copied whole or not at all. Keys exist for both decoders. They
 follow from the entry and the weights of the network, so they are made when they are read and stored nowhere;
 what lessons do not move of them is kept at hand.
-`gate.py` decides how much is copied; this module writes, forgets, and hands the search what it reads.
+`gate.py` and `reader.py` decide how much is copied; this module writes, forgets, and finds what is read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -45,7 +44,8 @@ MOST_AGREED = 3  # later sentences that count for an entry
 # Entries that are read for one sentence, so that it takes no longer: with the same word, and in all. What is
 # pinned or was added by hand comes on top.
 READ_OF_A_WORD, READ = 8, 48
-AKIN = 4  # letters that forms of one word begin with, at least
+# Endings of forms of a word, and what stands there in all of them.
+ENDINGS = (("ing", ""), ("ies", "i"), ("ied", "i"), ("es", ""), ("ed", ""), ("s", ""), ("e", ""), ("y", "i"))
 
 
 @dataclass(frozen=True)
@@ -196,27 +196,8 @@ class RevisionMemory:
         >>> memory.add("比拉特", "Billat")  # doctest: +SKIP
         """
         source, text, pieces = self._term(source, text)
-        for entry in self._entries:
-            if (entry.sentence, entry.source, entry.text) == (None, source, text):
-                self._change(entry.id, refused=0)
-                return self[entry.id]
         self._check_room()
-        entry = MemoryEntry(
-            id=self._next_id,
-            text=text,
-            source=source,
-            target=text,
-            sentence=None,
-            start=0,
-            stop=len(pieces),
-            pieces=pieces,
-            target_pieces=pieces,
-            anchor=(("".join(source.split()), 1.0),),
-            created=time.time(),
-        )
-        self._next_id += 1
-        self._append(entry)
-        return entry
+        return self._add([(source, text, pieces)])[0]
 
     def remove(self, entry: int) -> None:
         """Forget an entry by its id."""
@@ -272,7 +253,7 @@ class RevisionMemory:
         added."""
         rows = read_glossary(Path(path))
         # What was learned, but refused more often than not, is meant all the same: now it is said by hand.
-        said = (e for e in self._entries if e.sentence is None or e.agreed >= e.refused)
+        said = (e for e in self._entries if e.refused <= (0 if e.sentence is None else e.agreed))
         known = {(e.term, e.text) for e in said}
         new = {row: line for row, line in rows.items() if row not in known}
         room = self.settings.size - sum(e.pinned or e.sentence is None for e in self._entries)
@@ -281,12 +262,14 @@ class RevisionMemory:
                 f"{path} has {len(new)} rows that are new; the memory has room for {room} beside what is "
                 "pinned or was added by hand. Shorten the file, or remove entries first."
             )
+        terms = []
         for (source, text), line in new.items():
             try:
-                self._term(source, text)
+                terms.append(self._term(source, text))
             except InputError as error:
                 raise InputError(f"{path}, line {line}: {error}") from error
-        return tuple(self.add(source, text) for source, text in new)
+        self._check_room()
+        return self._add(terms)
 
     def export_tsv(self, path: str | Path) -> None:
         """Write all entries as `source<TAB>translation`, a file `import_tsv` reads again."""
@@ -427,6 +410,36 @@ class RevisionMemory:
             )
         return source, text, pieces
 
+    def _add(self, terms: Iterable[tuple[str, str, Phrase]]) -> tuple[MemoryEntry, ...]:
+        """Terms with the pieces of their translations, added by hand or there already."""
+        known = {(e.source, e.text): e.id for e in self._entries if e.sentence is None}
+        now, new, ids = time.time(), [], []
+        for source, text, pieces in terms:
+            ids.append(known.get((source, text), self._next_id))
+            if ids[-1] != self._next_id:
+                self._change(ids[-1], refused=0)
+                continue
+            known[source, text] = self._next_id
+            self._next_id += 1
+            new.append(
+                MemoryEntry(
+                    id=ids[-1],
+                    text=text,
+                    source=source,
+                    target=text,
+                    sentence=None,
+                    start=0,
+                    stop=len(pieces),
+                    pieces=pieces,
+                    target_pieces=pieces,
+                    anchor=(("".join(source.split()), 1.0),),
+                    created=now,
+                )
+            )
+        self._append(*new)
+        there = {entry.id: entry for entry in (*self._entries, *new)}
+        return tuple(there[number] for number in ids)
+
     def _check_room(self) -> None:
         if sum(entry.pinned for entry in self._entries) >= self.settings.size:
             raise InputError(
@@ -492,7 +505,7 @@ class RevisionMemory:
             mine = [word.text.lower() for word in vocabulary.words(entry.pieces)]
             if any(_spaced(mine) in text for text in said):
                 return msgspec.structs.replace(entry, agreed=entry.agreed + 1)
-            if any(_akin(mine[-1], word) for word in words):
+            if _stem(mine[-1]) in map(_stem, words):
                 return entry  # "closes" says nothing against "close"
             return msgspec.structs.replace(entry, refused=entry.refused + 1)
 
@@ -583,9 +596,11 @@ def _pick(read: dict[bool, Features], row: int, entry: MemoryEntry) -> dict[bool
 
 def _says_negation(entry: MemoryEntry, language: str) -> bool:
     """Does it stand for a negation and another word? (不锈钢 is one.)"""
-    if entry.sentence is None or not any(negates(text, language) for text, _ in entry.anchor[:1]):
+    if entry.sentence is None or not entry.anchor:
         return False
-    return entry.anchor[0][0] not in [word for word, _ in screen_words(entry.source, language)]
+    text = entry.anchor[0][0]
+    words = [word for word, _ in screen_words(entry.source, language)]
+    return any(text != word and text.startswith(word) and negates(word, language) for word in words)
 
 
 def _experience(entry: MemoryEntry) -> int:
@@ -600,7 +615,9 @@ def _spaced(words: Iterable[str]) -> str:
     return f" {' '.join(words)} "
 
 
-def _akin(one: str, other: str) -> bool:
-    """Are they forms of one word, by their beginnings?"""
-    same = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other, strict=False)))
-    return same >= max(AKIN, min(len(one), len(other)) - 1)
+def _stem(word: str) -> str:
+    """What forms of an English word have in common, about: "clos" of closes, "dog" of dogs."""
+    for ending, instead in ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 2:
+            return word.removesuffix(ending) + instead
+    return word

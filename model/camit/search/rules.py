@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice, takewhile
 
 from torch import Tensor
 
 from camit.search.direction import Direction
 from camit.search.problem import Copy, Hypothesis, Phrase, Problem
-from camit.text import SPACE, UNK, negates
+from camit.text import SPACE, UNK, negates, says_something
 
 WORD_LIMIT = 12  # pieces a word begun at the length limit may still take
 # "No, no, no" is said; what a network says more often than that in a row, it goes on saying. Such loops were
@@ -69,7 +69,9 @@ def fitting_spellings(
 def negated(direction: Direction, pieces: Phrase) -> bool:
     """Does a text end with a negation, so that "disagree" behind it would say the opposite?"""
     vocabulary = direction.vocabulary
-    return any(negates(word.text, vocabulary.language) for word in vocabulary.words(pieces)[-NEGATED:])
+    words = (word.text for word in reversed(vocabulary.words(pieces)))
+    last = islice(takewhile(says_something, words), NEGATED)  # "No, I" negates nothing that follows
+    return any(negates(word, vocabulary.language) for word in last)
 
 
 @lru_cache(maxsize=4096)

@@ -266,12 +266,12 @@ def readable(directory: Path) -> tuple[list[tuple[int, AnyRecord]], int]:
     _check_there_is_one(directory)
     found: list[tuple[int, AnyRecord]] = []
     lost = 0
-    for at, line in enumerate((directory / FILE).read_bytes().removesuffix(b"\n").split(b"\n")):
+    for line in (directory / FILE).read_bytes().removesuffix(b"\n").split(b"\n"):
         try:
             parsed = _parsed(line)
             if parsed is None:
                 lost += 1
-            elif at:
+            elif parsed.n:  # the first one is the header
                 found.append((parsed.n, _decode(directory / FILE, parsed.n, bytes(parsed.record))))
         except SessionError:  # of another version, or by another hand
             lost += 1

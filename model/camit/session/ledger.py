@@ -193,8 +193,8 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return msgspec.structs.replace(
             self,
             by_hand=True,
-            added=self.added - removed | added,
-            removed=self.removed - added | removed,
+            added=self.added - removed | added - self.removed,  # what was put back was only gone for a while
+            removed=self.removed - added | removed - self.added,
         )
 
 

@@ -54,7 +54,7 @@ def sentences(directory: Path) -> tuple[list[Rescued], int]:
     """All that can be read, and how many lines cannot."""
     records, lost = readable(directory)
     found: dict[int, Rescued] = {}
-    confirmed: list[int] = []
+    confirmed: set[int] = set()
     for number, record in records:
         _apply(number, record, found, confirmed)
     for draft in confirmed:
@@ -62,7 +62,7 @@ def sentences(directory: Path) -> tuple[list[Rescued], int]:
     return [found[draft] for draft in sorted(found)], lost
 
 
-def _apply(number: int, record: AnyRecord, found: dict[int, Rescued], confirmed: list[int]) -> None:
+def _apply(number: int, record: AnyRecord, found: dict[int, Rescued], confirmed: set[int]) -> None:
     def page(draft: int) -> Rescued:
         return found.setdefault(draft, Rescued())
 
@@ -76,9 +76,9 @@ def _apply(number: int, record: AnyRecord, found: dict[int, Rescued], confirmed:
             page(draft).at += by
         case Confirmed(draft=draft):
             page(draft)
-            confirmed.append(draft)
-        case Unconfirmed() if confirmed:
-            confirmed.pop()
+            confirmed.add(draft)
+        case Unconfirmed(event=event) if event.draft is not None:
+            confirmed.discard(event.draft)
         case Drafted(source=source, versions=versions, at=at):
             draft = number - FIRST_DRAFT
             found[draft] = Rescued(source)
@@ -86,7 +86,7 @@ def _apply(number: int, record: AnyRecord, found: dict[int, Rescued], confirmed:
                 found[draft].add(version)
             found[draft].at = at
             if record.confirmed:
-                confirmed.append(draft)
+                confirmed.add(draft)
 
 
 def rescue(

@@ -483,7 +483,8 @@ class Session:
     def _first(self, source: str) -> Version:
         """What a draft begins with: a sentence that was confirmed before is recalled, not written anew."""
         draft = self.learning.recalled_as(self.translator.encode_source(source))
-        if draft is None:
+        # Words outside a word list are all the same to the learner; and it may have learned elsewhere.
+        if draft is None or draft >= len(self._drafts) or self._drafts[draft].source != source:
             return self.engine.first(source, self.settings)
         return self.engine.again(source, self._drafts[draft].pieces, draft, self.settings)
 

@@ -1,6 +1,6 @@
 """What stands on a simulated user's screen, and what one edit of it does: the same operations a person has.
 
-An edit goes through `camit.plan`, as in a session, so that what is measured is what people get.
+An edit goes through `camit.session.plan`, as in a session, so that what is measured is what people get.
 """
 
 from __future__ import annotations
