@@ -17,7 +17,7 @@ new rarer words alone, and one in which none is new not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, pairwise
 
 from camit.memory.alignment import ANCHORS, Anchor, find_anchors
@@ -26,6 +26,8 @@ from camit.networks import Features
 from camit.search.problem import Phrase, Span
 from camit.text import UNK, Vocabulary, says_something
 from camit.translator import Translator
+
+Find = Callable[[Sequence[Span]], list[tuple[Anchor, ...]]]  # the source words of slices
 
 # How surely a word stands for a source word, at least: a name, to be remembered in a phrase; the neighbour of
 # a fix, to be remembered with it. Words that the model knows well have more than 1, see `find_anchors`.
@@ -64,7 +66,7 @@ class _Fixes:
         pieces: Phrase,
         spans: Sequence[Span],
         known: Collection[Span],
-        find: Callable[[Sequence[Span]], list[tuple[Anchor, ...]]],
+        find: Find,
     ) -> None:
         self.anchored: dict[Span, tuple[Anchor, ...]] = {}
         self._source, self._language = source, translator.source_language
@@ -86,23 +88,15 @@ class _Fixes:
             for start, stop in dict.fromkeys(chain(*inside))
         }
         asked = list(dict.fromkeys([*self._beside, *chain(*self._beside.values())]))
-        self._anchors = dict(zip(asked, find(asked), strict=True))
-        pairs = [
-            (one[0], other[1])
-            for mine in inside
-            for one, other in pairwise(mine)
-            if one[1] == other[0]
-            and not any(self._named(w) or not self._rare(w) for w in (one, other))
-            and not self._text(one).endswith(POSSESSIVE)
-        ]
-        together = dict(zip(pairs, find(pairs), strict=True))
+        pairs = [pair for mine in inside for pair in self._pairs(mine)]
+        found = find([*asked, *pairs])
+        self._anchors = dict(zip(asked, found, strict=False))
+        together = dict(zip(pairs, found[len(asked) :], strict=True))
         inside = [self._with_names_whole(self._with_compounds(mine, together)) for mine in inside]
         whole = [word for word in dict.fromkeys(chain(*inside)) if word not in words]
-        names = [word for word in whole if word not in self._anchors]
-        self._anchors |= zip(names, find(names), strict=True)
+        self._ask(find, whole)
         if any(self._unsure(word) for word in chain(*inside)):  # then it counts what all others stand for
-            others = [word for word in words if word not in self._anchors and self._rare(word)]
-            self._anchors |= zip(others, find(others), strict=True)
+            self._ask(find, filter(self._rare, words))
         parts = {w for one in whole for w in words if one[0] <= w[0] and w[1] <= one[1]} - set(whole)
         self._claimed = {anchor[0] for w in self._anchors.keys() - parts for anchor in self._surely(w)}
         starts = {start for start, _ in known}  # of words; a name is known if all of it is
@@ -110,6 +104,18 @@ class _Fixes:
         for mine in filter(None, inside):
             new = [m for m in mine if len(mine) == 1 or any(m[0] <= w[0] < m[1] for w in unknown)]
             self._remember_of(mine, new)
+
+    def _ask(self, find: Find, words: Iterable[Span]) -> None:
+        """What these stand for, if that was not asked before."""
+        new = [word for word in words if word not in self._anchors]
+        self._anchors |= zip(new, find(new), strict=True)
+
+    def _pairs(self, words: Sequence[Span]) -> Iterator[Span]:
+        """Words side by side that may be one: neither small, nor names."""
+        for one, other in pairwise(words):
+            apart = one[1] != other[0] or self._text(one).endswith(POSSESSIVE)
+            if not apart and not any(self._named(w) or not self._rare(w) for w in (one, other)):
+                yield one[0], other[1]
 
     def _unsure(self, word: Span) -> bool:
         """Does it stand for one of several, who knows which?"""
