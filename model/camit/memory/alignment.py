@@ -128,7 +128,7 @@ def _without_small(anchors: tuple[Anchor, ...], small: Collection[str]) -> tuple
     """Frequent words beside others say nothing: what stands for 结婚了 does not stand for every 了.
 
     Where they may stay if they are the first, drafts of 1,086 lines of dialogue gained 0.75 BLEU by memory
-    and learning instead of 0.91, and their later halves 0.16 instead of 0.40.
+    and learning instead of 0.84, and their later halves 0.16 instead of 0.35; chance is of that size.
     """
     return tuple(anchor for anchor in anchors if anchor[0] not in small) or anchors
 
